@@ -56,11 +56,7 @@ control Queueing(inout headers_t hdr, inout metadata_t meta,
     action trim() {
         hdr.ipv6.dscp = trimmed_dscp;
         meta.queue = QUEUE_TRIMMED;
-        bit<32> routing_header_length = 0;
-        if (hdr.srh.isValid()) {
-            routing_header_length = ((bit<32>)hdr.srh.hdr_ext_len + 1) << 3;
-        }
-        truncate(trim_length + routing_header_length);
+        truncate(trim_length);
         trimmed.count((bit<32>)standard_metadata.egress_spec);
     }
 
@@ -88,6 +84,9 @@ control Queueing(inout headers_t hdr, inout metadata_t meta,
             }
             if (occupancy >= trim_threshold) {
                 if (trimmable == 1) {
+                    if (hdr.srh.isValid()) {
+                        trim_length = trim_length + (((bit<32>)hdr.srh.hdr_ext_len + 1) << 3);
+                    }
                     trim();
                 } else {
                     meta.drop_reason = DROP_CONGESTION;
