@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The virtual world: one process, one event loop, integer nanoseconds, repeatable to the bit."""
