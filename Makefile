@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help install demo test lint bench p4 proto clean
+
+help: ## Show these targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP) ## Create .venv and install the project into it
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if (3, 11) <= v < (3, 14) else f"Python 3.11 to 3.13 is needed, this is {v.major}.{v.minor}: make PYTHON=python3.12 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $(STAMP)
+
+demo: install ## Run the demonstration: three faults on a 4-plane fabric
+	$(BIN)/mrc demo
+
+test: install ## Lint, type-check and run the tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+bench: install ## Measure the embedded switch and the virtual world
+	$(BIN)/python -m benchmarks
+
+p4: install ## Recompile the P4 program (needs p4c-bm2-ss)
+	$(BIN)/python -m p4src.compile
+
+clean: ## Remove the environment and every result
+	rm -rf $(VENV) results build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
