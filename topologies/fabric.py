@@ -161,8 +161,11 @@ class Fabric:
             size = self.spec.t1s if tier else self.spec.t0s
             if plane < self.spec.planes and index < size:
                 return self.switch_at(plane, tier, index)
-        last = names.switch_name(self.spec.planes - 1, 1, self.spec.t1s - 1)
-        raise TopologyError(f"{self.name} has no switch {name!r} (p0t0a..{last})")
+        t0, t1 = names.letters(self.spec.t0s - 1), names.letters(self.spec.t1s - 1)
+        raise TopologyError(
+            f"{self.name} has no switch {name!r}: names are p{{plane}}t0{{a..{t0}}} and "
+            f"p{{plane}}t1{{a..{t1}}} on planes 0..{self.spec.planes - 1}"
+        )
 
     def switches(self) -> Iterator[SwitchNode]:
         """All switches: by plane, T0s before T1s, by index."""
@@ -184,6 +187,10 @@ class Fabric:
         """Ports of a switch. T0: downlinks 1..nics_per_t0, then uplinks; T1: one per T0."""
         spec = self.spec
         return range(1, 1 + (spec.t0s if switch.tier else spec.nics_per_t0 + spec.t1s))
+
+    def faces_nic(self, switch: SwitchNode, port: int) -> bool:
+        """Whether a switch's port is the last hop to a NIC."""
+        return switch.tier == 0 and port <= self.spec.nics_per_t0
 
     def downlink_port(self, downlink: int) -> int:
         """The T0 port to its NIC `downlink` (0-based)."""
