@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A switch of the virtual world: the P4 program's pipelines around three queues a port.
+
+Ingress runs when a frame has arrived whole, egress when the port takes the packet out of its
+queue. The pipelines themselves take no time; time passes in queues and on links.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from heapq import heappush
+from typing import Any
+
+from softswitch.program import Program
+from softswitch.queues import PortScheduler
+from softswitch.switch import Switch
+
+from testbed.losses import Losses
+from testbed.virtual.link import Direction
+from testbed.virtual.loop import EventLoop
+from topologies.timing import ETHERNET_OVERHEAD_BYTES
+
+
+class SwitchPort:
+    """A port: receives into the pipeline, and sends from its queues at the link's rate."""
+
+    __slots__ = (
+        "_egress",
+        "_free_at",
+        "_node",
+        "_remainder",
+        "_sending",
+        "direction",
+        "loop",
+        "number",
+        "scheduler",
+    )
+
+    def __init__(self, node: SwitchNode, number: int, scheduler: PortScheduler) -> None:
+        self._node = node
+        self.number = number
+        self.scheduler = scheduler
+        self.loop = node.loop
+        self.direction: Direction
+        self._free_at = 0
+        self._remainder = 0
+        self._sending = False
+
+    def receive(self, now: int, frame: bytes) -> None:
+        """A frame has arrived whole."""
+        node = self._node
+        node.hops += 1
+        for number, priority, packet in node.switch.ingress(self.number, frame, now // 1000):
+            port = node.ports.get(number)
+            if port is None:
+                node.no_such_port += 1
+            elif port.scheduler.enqueue(priority, packet, now) and not port._sending:
+                port._sending = True
+                if port._free_at > now:
+                    heappush(
+                        port.loop.heap,
+                        (port._free_at, next(port.loop.sequence), port.send, None),
+                    )
+                else:
+                    port.send(now, None)
+
+    def send(self, now: int, _: Any) -> None:
+        """The port is free: put the next packet on the wire."""
+        scheduler = self.scheduler
+        while True:
+            item = scheduler.dequeue(now)
+            if item is None:
+                self._sending = False
+                return
+            frame = self._node.switch.egress(item[1], now // 1000)
+            if frame is not None:
+                break
+        direction = self.direction
+        on_wire, self._remainder = divmod(
+            (len(frame) + ETHERNET_OVERHEAD_BYTES) * direction.numerator + self._remainder,
+            direction.denominator,
+        )
+        self._free_at = free_at = now + on_wire
+        loop = self.loop
+        heappush(
+            loop.heap,
+            (free_at + direction.delay_ns, next(loop.sequence), direction.deliver, frame),
+        )
+        if len(scheduler):
+            heappush(loop.heap, (free_at, next(loop.sequence), self.send, None))
+        else:
+            self._sending = False
+
+    def flush(self, now: int) -> list[Any]:
+        """Take everything out of the queues: what a switch that stops loses."""
+        packets = []
+        while (item := self.scheduler.dequeue(now)) is not None:
+            packets.append(item[1])
+        return packets
+
+
+class SwitchNode:
+    """A switch and its ports. ``provision`` fills the tables of a switch that starts empty."""
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        name: str,
+        program: Program,
+        *,
+        rng: random.Random,
+        provision: Callable[[Switch], None],
+    ) -> None:
+        self.loop = loop
+        self.name = name
+        self.ports: dict[int, SwitchPort] = {}
+        self.hops = 0
+        self.no_such_port = 0
+        self._provision = provision
+        self.switch = Switch(program, rng=rng, name=name)
+        provision(self.switch)
+
+    def add_port(self, number: int, scheduler: PortScheduler) -> SwitchPort:
+        """A new port; its `direction` is set when it is wired."""
+        port = self.ports[number] = SwitchPort(self, number, scheduler)
+        return port
+
+    def stop(self, now: int, losses: Losses, occurrence: int) -> None:
+        """Lose queues, tables and registers. Counters are kept for the record."""
+        for port in self.ports.values():
+            for packet in port.flush(now):
+                losses.lost_packet(now, packet, self.name, "switch stopped", occurrence)
+        self.switch.clear_state()
+
+    def start(self) -> None:
+        """Be provisioned again."""
+        self._provision(self.switch)
