@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Congestion control of one queue pair: the interface, the registry, and the algorithm `window`.
+
+All sizes are bytes of nominal packet size (UDP length + 40), times are nanoseconds. One window
+serves all paths of a queue pair. The requester owns the count of bytes in flight; an algorithm
+only answers whether the next packet may go, and hears what became of packets.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CongestionParameters:
+    """What an algorithm may know of the fabric. `link_rate_bps` is that of all planes together."""
+
+    mtu: int
+    base_rtt_ns: int
+    link_rate_bps: int
+    trimming: bool = True
+
+    @property
+    def bdp(self) -> int:
+        """Bytes in flight that keep all ports of the NIC busy over one base round trip."""
+        return self.link_rate_bps * self.base_rtt_ns // 8_000_000_000
+
+    @property
+    def max_window(self) -> int:
+        """Start and maximum window: 1.5 bandwidth-delay products, at least one packet."""
+        return max(self.mtu, self.bdp * 3 // 2)
+
+    @property
+    def target_delay_ns(self) -> int:
+        """Queueing delay to aim at: 0.75 base round trips with trimming, 1.0 without."""
+        return self.base_rtt_ns * 3 // 4 if self.trimming else self.base_rtt_ns
+
+
+class CongestionControl(ABC):
+    """One instance a queue pair. `window` is the number of bytes allowed in flight."""
+
+    def __init__(self, parameters: CongestionParameters) -> None:
+        self.parameters = parameters
+        self.window = parameters.max_window
+
+    def can_send(self, inflight: int, size: int) -> bool:
+        """Whether a packet of `size` may go; one always may when less than one MTU is out."""
+        return inflight + size <= self.window or inflight < self.parameters.mtu
+
+    @abstractmethod
+    def on_ack(
+        self,
+        now_ns: int,
+        acked: int,
+        received: int,
+        rtt_ns: int | None,
+        marked: bool,
+        penalty: int,
+        restore: bool,
+    ) -> None:
+        """A SACK: `acked` bytes newly acknowledged by it; `received` bytes newly received by the
+        peer's own count (they differ while SACKs are lost); `rtt_ns` of the packet it names, if
+        known; `marked` when that packet met congestion; `penalty` (rcv_cwnd_pen, 0 to 127) and
+        `restore` (restore_cwnd) as the receiver asks."""
+
+    @abstractmethod
+    def on_nack(self, now_ns: int, size: int, last_hop: bool) -> None:
+        """A packet of `size` bytes was trimmed on the way."""
+
+    @abstractmethod
+    def on_loss(self, now_ns: int, size: int) -> None:
+        """A packet was declared lost without having been trimmed."""
+
+    @abstractmethod
+    def on_timeout(self, now_ns: int) -> None:
+        """The retransmission timer expired."""
+
+
+class WindowControl(CongestionControl):
+    """A plain window driven by ECN, queueing delay and trims (`window`).
+
+    Queueing delay is the smoothed round trip above the least one seen. The four cases:
+    unmarked below the target grows by up to `GAIN` packets a round trip, in proportion to the
+    distance; unmarked above it grows by one; marked above it shrinks, once a base round trip;
+    marked below it holds, since one hot path is a matter of path choice. Trims take their own
+    bytes off, and at the end of a round trip that saw any, the window falls to what was
+    delivered in it.
+    """
+
+    GAIN = 8
+    DECREASE = 0.8  # gamma
+    MAX_DECREASE = 0.5
+    DELAY_WEIGHT = 1 / 16
+
+    def __init__(self, parameters: CongestionParameters) -> None:
+        super().__init__(parameters)
+        self._credit = 0.0  # fractional bytes of growth
+        self._delay_ns = 0.0
+        self._min_rtt_ns = 0
+        self._next_decrease_ns = 0
+        self._epoch_end_ns = 0
+        self._epoch_start_ns = 0
+        self._delivered = 0
+        self._trimmed = False
+
+    def on_ack(
+        self,
+        now_ns: int,
+        acked: int,
+        received: int,
+        rtt_ns: int | None,
+        marked: bool,
+        penalty: int,
+        restore: bool,
+    ) -> None:
+        target = self.parameters.target_delay_ns
+        if rtt_ns is not None:
+            if self._min_rtt_ns == 0 or rtt_ns < self._min_rtt_ns:
+                self._min_rtt_ns = rtt_ns
+            self._delay_ns += (rtt_ns - self._min_rtt_ns - self._delay_ns) * self.DELAY_WEIGHT
+        if penalty:
+            self._set(self.window - penalty * received // 128)
+        self._delivered += acked
+        if now_ns >= self._epoch_end_ns:
+            self._end_epoch(now_ns)
+        delay = self._delay_ns
+        if marked:
+            if delay >= target and now_ns >= self._next_decrease_ns:
+                self._next_decrease_ns = now_ns + self.parameters.base_rtt_ns
+                factor = max(1 - self.DECREASE * (delay - target) / delay, self.MAX_DECREASE)
+                self._set(int(self.window * factor))
+            return
+        gain = 1.0 if delay >= target else 1.0 + (self.GAIN - 1) * (1 - delay / target)
+        self._credit += gain * acked * self.parameters.mtu / self.window
+        if self._credit >= 1:
+            whole = int(self._credit)
+            self._credit -= whole
+            self._set(self.window + whole)
+
+    def on_nack(self, now_ns: int, size: int, last_hop: bool) -> None:
+        self._trimmed = True
+        self._set(self.window - size)
+
+    def on_loss(self, now_ns: int, size: int) -> None:
+        self._set(self.window - size)
+
+    def on_timeout(self, now_ns: int) -> None:
+        self._set(self.window // 2)
+
+    def _end_epoch(self, now_ns: int) -> None:
+        """Once a measured round trip; where packets were trimmed, adapts to what got through."""
+        length = max(self.parameters.base_rtt_ns, self._min_rtt_ns + int(self._delay_ns))
+        if self._trimmed:
+            elapsed = max(1, now_ns - self._epoch_start_ns)
+            self._set(self._delivered * min(length, elapsed) // elapsed)
+        self._trimmed = False
+        self._delivered = 0
+        self._epoch_start_ns = now_ns
+        self._epoch_end_ns = now_ns + length
+
+    def _set(self, window: int) -> None:
+        parameters = self.parameters
+        self.window = max(parameters.mtu, min(window, parameters.max_window))
+
+
+Factory = Callable[[CongestionParameters], CongestionControl]
+_algorithms: dict[str, Factory] = {}
+
+
+def register(name: str, factory: Factory) -> None:
+    """Makes an algorithm available by name; ValueError when the name is taken."""
+    if name in _algorithms:
+        raise ValueError(f"congestion control {name!r} is already registered")
+    _algorithms[name] = factory
+
+
+def create(name: str, parameters: CongestionParameters) -> CongestionControl:
+    """A fresh instance for one queue pair; ValueError names the known ones."""
+    factory = _algorithms.get(name)
+    if factory is None:
+        known = ", ".join(sorted(_algorithms))
+        raise ValueError(f"congestion control {name!r} is unknown; known are: {known}")
+    return factory(parameters)
+
+
+register("window", WindowControl)
