@@ -42,6 +42,7 @@ class Direction:
     """
 
     __slots__ = (
+        "_arrival",
         "_conditions",
         "_loop",
         "_losses",
@@ -81,6 +82,8 @@ class Direction:
         self._rng = rng
         self._tap: Callable[[int, bytes], None] | None = None
         self._conditions: list[Condition] = []
+        # A bound method is a new object each time it is asked for; `redirect` compares identity.
+        self._arrival: Call = self._arrive
 
     def serialise(self, length: int, remainder: int) -> tuple[int, int]:
         """Nanoseconds on the wire of a frame of ``length`` bytes, and the remainder to carry."""
@@ -105,7 +108,7 @@ class Direction:
             return
         if any(c.share >= DEAD and c.address is None for c in gone):
             condition = gone[0]
-            self._loop.redirect(self._arrive, lambda now, frame: self._lose(now, frame, condition))
+            self._loop.redirect(self._arrival, lambda now, frame: self._lose(now, frame, condition))
         self._conditions = [c for c in self._conditions if c.occurrence != occurrence]
         self._rewire()
 
@@ -115,8 +118,7 @@ class Direction:
         self._rewire()
 
     def _rewire(self) -> None:
-        # A bound method is a new object each time it is asked for; redirect compares identity.
-        wanted = self._arrive if self._conditions or self._tap else self.sink
+        wanted = self._arrival if self._conditions or self._tap else self.sink
         self._loop.redirect(self.deliver, wanted)
         self.deliver = wanted
 
