@@ -18,7 +18,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from endpoint.requester import Message
+    from endpoint.messages import Message
 
 
 class Fate(enum.IntEnum):

@@ -5,6 +5,14 @@ from endpoint.wire import opcodes
 
 MAX_MESSAGE_BYTES = 1 << 30
 
+_FIXED_BYTES = 40 + 8 + 12 + 4 + 16 + 4  # inner IPv6, UDP, BTH, METH, RETH, ICRC
+_OPTION_BYTES = 4  # TSETH, ImmDt
+
+
+def nominal_size(payload: int, stamped: bool, with_imm: bool) -> int:
+    """Bytes that congestion control counts for a data packet: its UDP length + 40."""
+    return _FIXED_BYTES + payload + (-payload & 3) + _OPTION_BYTES * (stamped + with_imm)
+
 
 class Message:
     """One work request of the send queue. Its packets have consecutive PSNs from `first_psn`.
@@ -31,7 +39,7 @@ class Message:
         length = data.nbytes
         if length > MAX_MESSAGE_BYTES:
             raise ValueError(f"write of {length} bytes: the most is {MAX_MESSAGE_BYTES}")
-        if not 0 <= va or va + length > 1 << 64:
+        if va < 0 or va + length > 1 << 64:
             raise ValueError(f"write to {va:#x}: not a 64-bit address range")
         if not 0 <= rkey < 1 << 32:
             raise ValueError(f"rkey {rkey:#x} is not 32 bits")
