@@ -1,38 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goodput in bins, and means over stretches of time; message completion times."""
+"""Payload in bins of time, means over stretches of time, quantiles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
-class GoodputBins:
-    """Payload placed at destinations, by plane and bin of ``bin_ns``."""
+class Bins:
+    """Payload bytes placed at destinations, in bins of ``bin_ns``, one row a plane (or a flow)."""
 
-    __slots__ = ("bin_ns", "planes")
+    __slots__ = ("_length", "bin_ns", "rows")
 
-    def __init__(self, planes: int, bin_ns: int, duration_ns: int) -> None:
+    def __init__(self, rows: int, bin_ns: int, duration_ns: int) -> None:
         if bin_ns < 1:
             raise ValueError("a bin is at least 1 ns wide")
         self.bin_ns = bin_ns
-        self.planes = [[0] * (duration_ns // bin_ns + 1) for _ in range(planes)]
+        self._length = duration_ns // bin_ns + 1
+        self.rows = [[0] * self._length for _ in range(rows)]
 
-    def mean_gbps(self, from_ns: int, to_ns: int) -> float | None:
-        """Mean over the whole bins within the stretch, all planes; None when it has none."""
+    def add_row(self) -> list[int]:
+        """One more row, empty."""
+        self.rows.append([0] * self._length)
+        return self.rows[-1]
+
+    def mean_gbps(self, from_ns: int, to_ns: int, row: int | None = None) -> float | None:
+        """Mean of one row (or the sum of all) over the whole bins within a stretch of time.
+
+        None when no whole bin lies within it.
+        """
         first = -(-from_ns // self.bin_ns)
         last = to_ns // self.bin_ns
         if last <= first:
             return None
-        total = sum(sum(plane[first:last]) for plane in self.planes)
+        rows = self.rows if row is None else [self.rows[row]]
+        total = sum(sum(row[first:last]) for row in rows)
         return round(total * 8 / ((last - first) * self.bin_ns), 3)
 
     def series_gbps(self, to_ns: int) -> list[list[float]]:
-        """Every bin up to the one that holds ``to_ns``, by plane, in Gb/s."""
+        """Every bin up to the one that holds ``to_ns``, by row, in Gb/s."""
         bins = to_ns // self.bin_ns + 1
-        return [[round(b * 8 / self.bin_ns, 3) for b in plane[:bins]] for plane in self.planes]
+        return [[round(b * 8 / self.bin_ns, 3) for b in row[:bins]] for row in self.rows]
 
 
-def quantile(ordered: Sequence[int], share: float) -> int:
-    """The smallest value that at least ``share`` of the values do not exceed (nearest rank)."""
-    rank = max(1, -(-round(len(ordered) * share * 1_000_000) // 1_000_000))
+def quantile(ordered: Sequence[int], percent: int) -> int:
+    """The smallest value that at least ``percent`` % of the values do not exceed."""
+    rank = max(1, -(-len(ordered) * percent // 100))
     return ordered[min(rank, len(ordered)) - 1]

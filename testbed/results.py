@@ -203,6 +203,8 @@ class QueueBalance(_Record):
     traffic_class: str
     enqueued: int
     dequeued: int
+    lost_in_stop: int = 0
+    """Packets that were waiting when the switch stopped."""
 
 
 class PortUse(_Record):
@@ -213,10 +215,12 @@ class PortUse(_Record):
     busy_share: float
 
 
-class MaxFlow(_Record):
-    """The workload's max-flow over the links alive from ``from_ns`` on, in payload."""
+class MaxFlowStretch(_Record):
+    """The workload's max-flow over the links alive in one settled stretch, in payload."""
 
     from_ns: int
+    to_ns: int
+    dead_links: int
     gbps: float
     measured_gbps: float | None
     share: float | None
@@ -250,8 +254,12 @@ class RunResult(_Record):
     switch_drops: list[SwitchDrops]
     faults: list[FaultResult]
     goodput: GoodputSeries
-    maxflow: list[MaxFlow]
+    maxflow: list[MaxFlowStretch]
     maxflow_formula: str
+    victim_share: float | None = None
+    """Incast with a victim: its goodput during the incast, as a share of that before it."""
+    fair_share: float | None = None
+    """The slowest flow's goodput as a share of the mean flow's, once settled."""
     ev_changes: list[EvChange]
     port_events: list[PortEvent]
     queues: list[QueueBalance]

@@ -14,9 +14,11 @@ from heapq import heappush
 from typing import Any
 
 from endpoint.nic import Nic
+
+from endpoint.stats import QpStats
 from testbed.frames import DATA, is_whole, label
 from testbed.losses import Losses
-from testbed.measure import GoodputBins
+from testbed.measure import Bins
 from testbed.virtual.link import Direction
 from testbed.virtual.loop import EventLoop
 from topologies.timing import ETHERNET_OVERHEAD_BYTES
@@ -121,9 +123,8 @@ class HostNode:
         nic: Nic,
         ports: int,
         *,
-        goodput: GoodputBins,
+        goodput: Bins,
         losses: Losses,
-        on_progress: Callable[[HostNode, int], None],
     ) -> None:
         self.loop = loop
         self.name = name
@@ -133,26 +134,32 @@ class HostNode:
         """Set at the end of a run: nothing more is sent, so that what is in flight can land."""
         self._goodput = goodput
         self._losses = losses
-        self._on_progress = on_progress
+        self.on_progress: Callable[[HostNode, int], None] = lambda host, now: None
         self._timer_at: int | None = None
         self._room = [0] * ports
+        self._inbound: dict[int, tuple[QpStats, list[int]]] = {}
+
+    def expect(self, qpn: int, stats: QpStats, bins: list[int]) -> None:
+        """Account what a QP of this host places to ``bins`` (see `testbed.measure.Bins`)."""
+        self._inbound[qpn] = (stats, bins)
 
     def receive(self, now: int, port: int, frame: bytes) -> None:
         """A frame has reached the NIC."""
-        nic = self.nic
         tag = label(frame)
-        if tag.kind == DATA:
-            qp = nic.qp(tag.qpn)
-            placed = qp.stats.data_bytes_received if qp is not None else 0
-            nic.receive(port, frame, now)
-            if qp is not None:
-                self._goodput.planes[port][now // self._goodput.bin_ns] += (
-                    qp.stats.data_bytes_received - placed
-                )
+        inbound = self._inbound.get(tag.qpn) if tag.kind == DATA else None
+        if inbound is None:
+            self.nic.receive(port, frame, now)
+        else:
+            stats, bins = inbound
+            before = stats.data_bytes_received
+            self.nic.receive(port, frame, now)
+            placed = stats.data_bytes_received - before
+            if placed:
+                index = now // self._goodput.bin_ns
+                self._goodput.rows[port][index] += placed
+                bins[index] += placed
             if self._losses.awaiting and is_whole(frame):
                 self._losses.arrived(now, frame)
-        else:
-            nic.receive(port, frame, now)
         self.pump(now)
 
     def pump(self, now: int) -> None:
@@ -170,7 +177,7 @@ class HostNode:
                 started.append(port)
         for port in started:
             port.start(now)
-        self._on_progress(self, now)
+        self.on_progress(self, now)
         self._arm(now)
 
     def _arm(self, now: int) -> None:

@@ -68,9 +68,7 @@ class RingHost:
             imm=number,
             now_ns=now,
         )
-        flow.posted += 1
-        flow.bytes_posted += plan.chunk_bytes
-        flow.last_posted_ns = now
+        flow.note_post(plan.chunk_bytes, now)
         self._sent[number] = (now, data)
 
     def sent(self, completion: Completion, now: int) -> None:

@@ -15,11 +15,17 @@ from typing import Any
 from softswitch.program import Program
 from softswitch.queues import PortScheduler
 from softswitch.switch import Switch
-
 from testbed.losses import Losses
 from testbed.virtual.link import Direction
 from testbed.virtual.loop import EventLoop
 from topologies.timing import ETHERNET_OVERHEAD_BYTES
+
+TRIMMED = "MrcIngress.queueing.trimmed"
+MARKED = "MrcIngress.queueing.marked"
+DROPS = "MrcIngress.drops"
+CLASS_ENQUEUED = "MrcIngress.queueing.class_enqueued"
+CLASS_DEQUEUED = "MrcEgress.dequeueing.class_dequeued"
+_KEPT = (TRIMMED, MARKED, DROPS, CLASS_ENQUEUED, CLASS_DEQUEUED)
 
 
 class SwitchPort:
@@ -92,12 +98,12 @@ class SwitchPort:
         else:
             self._sending = False
 
-    def flush(self, now: int) -> list[Any]:
-        """Take everything out of the queues: what a switch that stops loses."""
-        packets = []
+    def flush(self, now: int) -> list[tuple[int, Any]]:
+        """Take everything out of the queues, as (priority, packet)."""
+        items = []
         while (item := self.scheduler.dequeue(now)) is not None:
-            packets.append(item[1])
-        return packets
+            items.append(item)
+        return items
 
 
 class SwitchNode:
@@ -117,6 +123,9 @@ class SwitchNode:
         self.ports: dict[int, SwitchPort] = {}
         self.hops = 0
         self.no_such_port = 0
+        self.lost_in_stop: dict[tuple[int, int], int] = {}
+        """Packets that waited when the switch stopped, by port and priority."""
+        self._past: dict[str, list[int]] = {}
         self._provision = provision
         self.switch = Switch(program, rng=rng, name=name)
         provision(self.switch)
@@ -126,11 +135,22 @@ class SwitchNode:
         port = self.ports[number] = SwitchPort(self, number, scheduler)
         return port
 
+    def counts(self, counter: str) -> list[int]:
+        """Packets in each cell of a counter since the start of the run, over all restarts."""
+        current = self.switch.counters[counter].packets
+        past = self._past.get(counter)
+        return list(current) if past is None else [a + b for a, b in zip(past, current, strict=True)]
+
     def stop(self, now: int, losses: Losses, occurrence: int) -> None:
-        """Lose queues, tables and registers. Counters are kept for the record."""
+        """Lose queues, tables, registers and counters; `counts` remembers the latter."""
+        self._past = {counter: self.counts(counter) for counter in _KEPT}
         for port in self.ports.values():
-            for packet in port.flush(now):
-                losses.lost_packet(now, packet, self.name, "switch stopped", occurrence)
+            for priority, packet in port.flush(now):
+                key = (port.number, priority)
+                self.lost_in_stop[key] = self.lost_in_stop.get(key, 0) + 1
+                frame = self.switch.egress(packet, now // 1000)
+                if frame is not None:
+                    losses.lost(now, frame, self.name, "switch stopped", occurrence)
         self.switch.clear_state()
 
     def start(self) -> None:

@@ -37,13 +37,26 @@ class Flow:
     bytes_wrong: int = 0
     completion_ns: list[int] = field(default_factory=list)
     error: str | None = None
+    first_posted_ns: int = 0
     last_posted_ns: int = 0
-    placed_marks: dict[str, int] = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
         """Whether a posted message has neither completed nor failed."""
         return self.error is None and len(self.completion_ns) < self.posted
+
+    @property
+    def srtt_ns(self) -> int:
+        """Smoothed round trip as the sender has measured it."""
+        return self.sender_qp.srtt_ns
+
+    def note_post(self, length: int, now: int) -> None:
+        """A message of ``length`` bytes was posted."""
+        if not self.posted:
+            self.first_posted_ns = now
+        self.posted += 1
+        self.bytes_posted += length
+        self.last_posted_ns = now
 
     def check(self, sent: memoryview, offset: int) -> bool:
         """Whether the destination holds these bytes at this offset of its region."""
@@ -97,9 +110,7 @@ class FlowTraffic:
             imm=number if plan.immediate else None,
             now_ns=now,
         )
-        flow.posted += 1
-        flow.bytes_posted += plan.message_bytes
-        flow.last_posted_ns = now
+        flow.note_post(plan.message_bytes, now)
         self._posted_ns[number] = now
         self._last_in_slot[slot] = number
 

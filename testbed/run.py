@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run one scenario in one world and judge it: the one entry that commands and tests share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import topologies
+from softswitch import Program, load_program
+from testbed.expectations import judge
+from testbed.faults import FaultNames
+from testbed.results import RunResult, environment, write_results
+from testbed.scenario import Scenario, ScenarioError, load_scenario
+from testbed.virtual.harvest import harvest
+from testbed.virtual.world import VirtualWorld
+from topologies.fabric import Fabric
+
+Progress = Callable[[int, int], None]
+"""Called now and then with the world's time and the scenario's duration, in ns."""
+
+WORLDS = ("virtual",)
+
+
+@cache
+def compiled_program() -> Program:
+    """The project's P4 program, as compiled and committed."""
+    file = resources.files("p4src") / "compiled" / "mrc.json"
+    return load_program(file.read_bytes())
+
+
+def run_scenario(
+    scenario: Scenario | str | Path,
+    *,
+    world: str = "virtual",
+    seed: int | None = None,
+    progress: Progress | None = None,
+    capture: Sequence[str] | None = None,
+    results_dir: Path | None = None,
+    program: Program | None = None,
+    prepare: Callable[[VirtualWorld], None] | None = None,
+) -> RunResult:
+    """Run a scenario (or the one of this name or file) to its end, and check its expectations.
+
+    ``seed`` replaces the scenario's. ``results_dir`` receives ``result.json``,
+    ``environment.json`` and a pcap of each link in ``capture`` (the scenario's own list when
+    None). ``program`` replaces what the switches run; ``prepare`` is called with the world before
+    it starts. Raises `ScenarioError` or `topologies.TopologyError` for bad input; a run that does
+    not meet its expectations is no error: see ``passed`` and ``checks``.
+    """
+    if not isinstance(scenario, Scenario):
+        scenario = load_scenario(scenario)
+    if world not in WORLDS:
+        raise ScenarioError(f"no world {world!r} (there are: {', '.join(WORLDS)})")
+    fabric = topologies.load(scenario.topology)
+    links = list(scenario.capture if capture is None else capture)
+    check_names(scenario, fabric, links)
+    started = time.perf_counter()
+    running = VirtualWorld(
+        scenario,
+        fabric,
+        program or compiled_program(),
+        scenario.seed if seed is None else seed,
+    )
+    if links and results_dir is None:
+        raise ScenarioError(f"{scenario.name}: capture: needs a results folder to write to")
+    for link in links:
+        running.capture(link, Path(str(results_dir)))
+    if prepare is not None:
+        prepare(running)
+    running.run(progress)
+    result = harvest(running)
+    result.checks = judge(result, scenario.expect)
+    result.passed = all(check.ok for check in result.checks)
+    if results_dir is not None:
+        surroundings = environment(
+            wall_seconds=time.perf_counter() - started,
+            events=running.loop.events,
+            packet_hops=running.packet_hops,
+        )
+        write_results(results_dir, result, surroundings)
+    return result
+
+
+def check_names(scenario: Scenario, fabric: Fabric, capture: Sequence[str] = ()) -> None:
+    """Raise `ScenarioError` for every name that the fabric does not have, all at once."""
+    links = frozenset(link.name for link in fabric.links())
+    names = FaultNames(
+        links=links,
+        switches=frozenset(switch.name for switch in fabric.switches()),
+        hosts=frozenset(host.name for host in fabric.hosts),
+        planes=fabric.spec.planes,
+        uplinks=fabric.spec.t1s,
+    )
+    problems = names.problems(scenario.faults)
+    problems += [
+        (f"capture[{i}]", f"no link {name!r} in this fabric")
+        for i, name in enumerate(capture)
+        if name not in links
+    ]
+    if problems:
+        lines = (f"{scenario.name}: {field}: {text}" for field, text in problems)
+        raise ScenarioError("\n".join(lines))
