@@ -134,7 +134,9 @@ class MeasureOptions(_Part):
     window: TimeNs = 100_000
     """Longest stretch before a fault over which its goodput is taken."""
     settle: TimeNs = 30_000
-    """From a fault (or a mend, or the start) until goodput counts as after it."""
+    """From a fault (or the start) until goodput counts as after it."""
+    settle_mended: TimeNs = 150_000
+    """From a mend until goodput counts as after it: a path returns through probes."""
 
 
 class Expectations(_Part):

@@ -2,7 +2,7 @@
 """Which stretch of a run shows the fabric before and after each fault, and what was alive in it.
 
 Before a fault: at most ``window`` long, ending at the fault. After it: from ``settle`` after it
-until the next thing that breaks or mends, or the end of posting. Neither reaches across another
+(``settle_mended`` after a mend, since paths return through probes) until the next thing that breaks or mends, or the end of posting. Neither reaches across another
 fault: a stretch with two states of the fabric has no one max-flow.
 """
 
@@ -54,7 +54,7 @@ class Timeline:
     def before(self, time_ns: int) -> Stretch:
         """The stretch that ends with the change at ``time_ns``."""
         earlier = [c for c in self.changes if c < time_ns]
-        settled = (earlier[-1] if earlier else self.from_ns) + self._options.settle
+        settled = self._settled_ns(earlier[-1] if earlier else self.from_ns)
         end = min(time_ns, self.to_ns)
         return Stretch(max(settled, end - self._options.window), end)
 
@@ -62,7 +62,11 @@ class Timeline:
         """The stretch that follows the change at ``time_ns``."""
         later = [c for c in self.changes if c > time_ns]
         end = later[0] if later else self.to_ns
-        return Stretch(time_ns + self._options.settle, end)
+        return Stretch(self._settled_ns(time_ns), end)
+
+    def _settled_ns(self, time_ns: int) -> int:
+        mends = any(o.end_ns == time_ns for o in self._occurrences)
+        return time_ns + (self._options.settle_mended if mends else self._options.settle)
 
     def stretches(self) -> list[Stretch]:
         """The settled stretch after the start and after each change."""

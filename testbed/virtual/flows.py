@@ -73,7 +73,6 @@ class FlowBook:
 
     def _open(self, group: str, source: int, target: int, region_bytes: int) -> Flow:
         flow = connect(
-            self._fabric,
             self._scenario.endpoint,
             index=len(self.flows),
             group=group,

@@ -214,7 +214,7 @@ class _Harvest:
             for reason, packets in zip(_DROP_REASONS, node.counts(DROPS), strict=True):
                 if packets:
                     found.append(SwitchDrops(switch=node.name, reason=reason, packets=packets))
-            full = sum(port.scheduler_drops for port in node.ports.values())
+            full = sum(sum(port.scheduler.dropped) for port in node.ports.values())
             if full:
                 found.append(SwitchDrops(switch=node.name, reason="queue full", packets=full))
             if node.no_such_port:

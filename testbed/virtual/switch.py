@@ -139,7 +139,9 @@ class SwitchNode:
         """Packets in each cell of a counter since the start of the run, over all restarts."""
         current = self.switch.counters[counter].packets
         past = self._past.get(counter)
-        return list(current) if past is None else [a + b for a, b in zip(past, current, strict=True)]
+        return (
+            list(current) if past is None else [a + b for a, b in zip(past, current, strict=True)]
+        )
 
     def stop(self, now: int, losses: Losses, occurrence: int) -> None:
         """Lose queues, tables, registers and counters; `counts` remembers the latter."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from endpoint.events import Completion, WorkOpcode, WorkStatus
-from endpoint.memory import Access, MemoryRegion
+from endpoint.events import Completion, WorkStatus
+from endpoint.memory import MemoryRegion
 from endpoint.queue_pair import QueuePair
 from testbed.virtual.host import HostNode
 from testbed.workload import DataPool, FlowPlan
@@ -48,7 +48,7 @@ class Flow:
     @property
     def srtt_ns(self) -> int:
         """Smoothed round trip as the sender has measured it."""
-        return self.sender_qp.srtt_ns
+        return self.sender_qp.rtt.smoothed_ns
 
     def note_post(self, length: int, now: int) -> None:
         """A message of ``length`` bytes was posted."""
@@ -154,6 +154,3 @@ class FlowTraffic:
         if flow.open or not flow.posted:
             return False
         return plan.messages is None or flow.posted == plan.messages
-
-
-__all__ = ["Access", "Flow", "FlowTraffic", "WorkOpcode"]

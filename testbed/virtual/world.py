@@ -103,7 +103,7 @@ class VirtualWorld:
         )
         for number in self.fabric.ports(name):
             queues = port_queues(self.fabric, name, number)
-            node.add_port(number, PortScheduler(queues.rate_bps, queues.capacity))
+            node.add_port(number, PortScheduler(capacities=queues.capacity))
         return node
 
     def _wires(self) -> dict[str, Wire]:
