@@ -20,7 +20,7 @@ __all__ = ["MAX_PAYLOAD", "ControlTemplate", "DataTemplate", "PathAddresses"]
 MAX_PAYLOAD: Final = 4096
 """The largest path MTU: payload bytes of one packet."""
 
-# BTH, METH, [TSETH], RETH, [ImmDt] in one go; the names of the values for error messages.
+# BTH, METH, [TSETH], RETH, [ImmDt] in one go.
 _PLAIN: Final = Struct("!BBHII HH QII")
 _STAMPED: Final = Struct("!BBHII HH HH QII")
 _PLAIN_IMM: Final = Struct("!BBHII HH QII I")
@@ -28,6 +28,8 @@ _STAMPED_IMM: Final = Struct("!BBHII HH HH QII I")
 
 _ICRC: Final = Struct("<I")
 _UDP_AND_ICRC: Final = udp.SIZE + _ICRC.size
+_FLAGS: Final = bth.FLAG_ACK_REQUEST | bth.FLAG_R | bth.FLAG_RTX
+_NOT_FLAGS: Final = ~_FLAGS
 _PADS: Final = (b"", b"\0", b"\0\0", b"\0\0\0")
 
 _BTH_CORRECTION: Final = {
@@ -103,7 +105,7 @@ class DataTemplate:
         """
         length = len(payload)
         pad = -length & 3
-        if psn >> 24 or flags & ~0xE0 or length > MAX_PAYLOAD:
+        if psn >> 24 or flags & _NOT_FLAGS or length > MAX_PAYLOAD:
             raise _misfit(opcode, psn, flags, va, rkey, msn, rqmsn, length, imm, timestamp)
         try:
             if timestamp is None:
@@ -166,8 +168,8 @@ def _misfit(
     """The error for the first value of a data packet that does not fit."""
     if opcode not in range(256) or not opcodes.IS_WRITE[opcode]:
         return FieldError("bth.opcode", f"{opcode:#x} is no RDMA WRITE")
-    if flags & ~0xE0:
-        return FieldError("bth.flags", f"{flags:#x} has bits outside {0xE0:#x}")
+    if flags & _NOT_FLAGS:
+        return FieldError("bth.flags", f"{flags:#x} has bits outside {_FLAGS:#x}")
     if length > MAX_PAYLOAD:
         return FieldError("payload", f"{length} bytes are more than {MAX_PAYLOAD}")
     if opcodes.HAS_IMM[opcode] is (imm is None):

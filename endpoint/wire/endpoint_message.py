@@ -24,7 +24,7 @@ EETH:
 0      1     reserved
 1      1     op (3:2) (decision: two of three implementers)
 2      26    reserved
-28     2     transmit timestamp of the request
+28     2     transmit timestamp (decision: the request's own, reflected)
 30     6     reserved
 ====== ===== ====================================================
 """

@@ -40,7 +40,7 @@ class PathAddresses(NamedTuple):
 class Envelope:
     """The headers in front of the BTH for one path.
 
-    ``hop_limit`` 1..255, ``ecn`` 0..3 for both IPv6 headers (RFC 6040 copies the inner codepoint
+    ``hop_limit`` 0..255, ``ecn`` 0..3 for both IPv6 headers (RFC 6040 copies the inner codepoint
     out); FieldError names what does not fit.
     """
 

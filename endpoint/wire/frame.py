@@ -147,6 +147,13 @@ class ParsedFrame:
     _inner: int
     _icrc_ok: bool | None
 
+    def __repr__(self) -> str:
+        trimmed = ", trimmed" if self.is_trimmed else ""
+        return (
+            f"<{opcodes.name(self.opcode)}: QP {self.dest_qp}, PSN {self.psn}, "
+            f"EV {self.ev:#010x}, {self.payload_length} bytes{trimmed}>"
+        )
+
     @property
     def is_marked(self) -> bool:
         """The outer header arrived with congestion experienced."""
@@ -322,7 +329,10 @@ def _parse_write(
     if payload_length > MAX_PAYLOAD:
         raise FrameError("payload", f"has {payload_length} bytes, more than {MAX_PAYLOAD}")
     if payload_length + pad & 3:
-        raise FrameError("bth.pad_count", f"is {pad} for {payload_length} bytes of payload")
+        raise FrameError(
+            "udp.length",
+            f"leaves {payload_length + pad} bytes of payload and pad, no multiple of 4",
+        )
     parsed.is_data = True
     parsed.payload_offset = offset + headers
     parsed.payload_length = payload_length

@@ -40,14 +40,25 @@ class PcapWriter:
             _FILE_HEADER.pack(_MAGIC_NANOSECONDS, 2, 4, 0, 0, snap_length, _LINKTYPE_ETHERNET)
         )
 
-    def write(self, time_ns: int, frame: Buffer) -> None:
-        """Append one frame, seen ``time_ns`` nanoseconds (0..2**32 s) into the caller's time."""
+    def write(self, time_ns: int, frame: Buffer, original_length: int | None = None) -> None:
+        """Append one frame, seen ``time_ns`` nanoseconds (0..2**32 s) into the caller's time.
+
+        ``original_length`` is the length recorded for the wire, that of ``frame`` unless given.
+        For a trimmed frame the length before the cut may be given: Wireshark then shows its
+        headers as those of a frame captured in part, not as malformed.
+        """
+        length = len(frame)
         seconds, nanoseconds = divmod(time_ns, 1_000_000_000)
-        kept = min(len(frame), self._snap_length)
+        kept = min(length, self._snap_length)
         self._handle.write(
             _RECORD_HEADER.pack(
-                check_unsigned("pcap.seconds", seconds, 32), nanoseconds, kept, len(frame)
+                check_unsigned("pcap.seconds", seconds, 32),
+                nanoseconds,
+                kept,
+                length
+                if original_length is None
+                else check_unsigned("pcap.original_length", original_length, 32),
             )
         )
-        self._handle.write(frame if kept == len(frame) else frame[:kept])
+        self._handle.write(frame if kept == length else frame[:kept])
         self.frames += 1
