@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from endpoint.ev_set import EvSet
 from endpoint.ev_states import EvInput
 from endpoint.loss import LossRule
+from endpoint.reverse_paths import ReversePaths
 from endpoint.routes import Route
 from endpoint.rtt import RttEstimator
 from endpoint.wire.build import ControlTemplate, DataTemplate
@@ -30,6 +31,7 @@ class Paths:
     def __init__(
         self,
         evs: EvSet,
+        reverse: ReversePaths,
         route: Route,
         dest_qp: int,
         dscp: DscpMap,
@@ -38,6 +40,7 @@ class Paths:
         trimmable: bool = True,
     ) -> None:
         self.evs = evs
+        self._reverse = reverse
         self._route = route
         self._dest_qp = dest_qp
         self._dscp = dscp
@@ -87,6 +90,11 @@ class Paths:
         if trimmed_ns is not None and now_ns - trimmed_ns <= self._rtt.smoothed_ns:
             return
         self.evs.retire(ev, now_ns, _CAUSES[rule], sent_ns)
+        self._reverse.doubted(ev)
+
+    def delivered(self, ev: int) -> None:
+        """A SACK names a packet that arrived on `ev`."""
+        self._reverse.learned(ev)
 
     def congested(self, ev: int, now_ns: int) -> None:
         """A packet on `ev` was marked, or trimmed on a fabric hop."""

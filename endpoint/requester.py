@@ -196,6 +196,7 @@ class Requester:
                 cause_order = exact.order
                 rtt_ns = now_ns - exact.sent_ns
                 self.rtt.add(rtt_ns)
+                self.paths.delivered(exact.ev)
                 board.settle(cause, exact, now_ns, lost)
         board.advance(cack, now_ns, lost)
         if sack.bitmap:

@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Protocol
 
+from endpoint.control_out import ControlOut
 from endpoint.events import WorkOpcode, WorkStatus
 from endpoint.memory import AccessViolation, MemoryTable
 from endpoint.messages import nominal_size
@@ -33,14 +33,6 @@ _OFFSET_MIN, _OFFSET_MAX = -(1 << 15), (1 << 15) - 1
 
 Receive = Callable[[int, WorkOpcode, WorkStatus, int, int | None, int], None]
 """Called with work request id, opcode, status, length in bytes, immediate value, time."""
-
-
-class ControlOut(Protocol):
-    """Where a responder's answers go; the owner chooses their path."""
-
-    def send_sack(self, sack: Sack, now_ns: int) -> None: ...
-    def send_nack(self, nack: Nack, now_ns: int) -> None: ...
-    def send_acknowledge(self, aeth: Aeth, psn: int, now_ns: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +89,11 @@ class Responder:
 
     # -- arrivals -------------------------------------------------------------------------------
 
-    def on_trimmed(self, frame: ParsedFrame, now_ns: int) -> None:
+    def on_trimmed(self, frame: ParsedFrame) -> None:
         """A cut data packet: its header names what to send again, and nothing else is believed."""
         self._stats.trimmed_received += 1
         last_hop = nack_reasons.TRIMMED_LASTHOP if frame.last_hop else nack_reasons.TRIMMED
-        self._nack(frame, last_hop, now_ns)
+        self._nack(frame, last_hop)
 
     def on_data(self, frame: ParsedFrame, now_ns: int) -> None:
         """A whole data packet whose ICRC is right."""
@@ -117,15 +109,15 @@ class Responder:
         psn = expand(frame.psn, received.cack)
         if psn - received.cack > self._mpr:
             stats.out_of_window += 1
-            self._nack(frame, nack_reasons.PSN_OOR_WINDOW, now_ns)
+            self._nack(frame, nack_reasons.PSN_OOR_WINDOW)
             return
         if psn in received:
             stats.duplicates += 1
-            self._sack(frame, psn, marked, now_ns)
+            self._sack(frame, psn, marked)
             return
         imm = frame.imm
         if imm is not None and self._kept_wimm - len(self._receives) >= self._max_wimm:
-            self._nack(frame, nack_reasons.NO_RESOURCE, now_ns)
+            self._nack(frame, nack_reasons.NO_RESOURCE)
             return
         payload = frame.payload
         try:
@@ -134,11 +126,11 @@ class Responder:
             stats.access_errors += 1
             self.violated = True
             aeth = Aeth(SYNDROME_REMOTE_ACCESS_ERROR, frame.msn)
-            self._out.send_acknowledge(aeth, frame.psn, now_ns)
+            self._out.send_acknowledge(aeth, frame.psn)
             return
         self._take(frame, psn, len(payload), now_ns)
         if marked or frame.rtx or frame.ack_request or self._unacknowledged >= SACK_EVERY_BYTES:
-            self._sack(frame, psn, marked, now_ns)
+            self._sack(frame, psn, marked)
 
     def _take(self, frame: ParsedFrame, psn: int, length: int, now_ns: int) -> None:
         self._stats.data_bytes_received += length
@@ -181,15 +173,13 @@ class Responder:
 
     # -- answers --------------------------------------------------------------------------------
 
-    def on_probe(self, probe_id: int, ev: int, marked: bool, tick: int, now_ns: int) -> None:
+    def on_probe(self, probe_id: int, ev: int, marked: bool, tick: int) -> None:
         """A Reliability Probe: a SACK for each 64 PSNs from cack + 1 to the newest."""
         self._stats.probes_received += 1
         for base_offset, bitmap in self.received.windows(self._mpr // WINDOW_PSNS):
-            self._send_sack(
-                ev, tick, base_offset, bitmap, marked=marked, probe_id=probe_id, now_ns=now_ns
-            )
+            self._send_sack(ev, tick, base_offset, bitmap, marked=marked, probe_id=probe_id)
 
-    def _sack(self, frame: ParsedFrame, psn: int, marked: bool, now_ns: int) -> None:
+    def _sack(self, frame: ParsedFrame, psn: int, marked: bool) -> None:
         self._unacknowledged = 0
         base_offset, bitmap = self.received.window(psn, slide=not frame.rtx)
         cause = psn - self.received.cack
@@ -198,7 +188,6 @@ class Responder:
             cause = 0  # so far behind that it cannot be named; names cack, which it is not
         self._send_sack(
             ev, frame.tx_timestamp or 0, base_offset, bitmap, marked=marked, cause=cause,
-            now_ns=now_ns,
         )  # fmt: skip
 
     def _send_sack(
@@ -209,7 +198,6 @@ class Responder:
         bitmap: int,
         *,
         marked: bool,
-        now_ns: int,
         cause: int = 0,
         probe_id: int | None = None,
     ) -> None:
@@ -228,11 +216,11 @@ class Responder:
             ooo_count=min(received.out_of_order, 0x7FFF),
             rcvd_units=rcvd_units(self._received_bytes),
         )
-        self._out.send_sack(sack, now_ns)
+        self._out.send_sack(sack)
 
-    def _nack(self, frame: ParsedFrame, reason: int, now_ns: int) -> None:
+    def _nack(self, frame: ParsedFrame, reason: int) -> None:
         self._stats.nacks_sent += 1
-        self._out.send_nack(Nack(frame.psn, reason, frame.ev, frame.tx_timestamp or 0), now_ns)
+        self._out.send_nack(Nack(frame.psn, reason, frame.ev, frame.tx_timestamp or 0))
 
     def flush(self, now_ns: int) -> None:
         """Completes every posted receive as flushed, in the order of posting."""

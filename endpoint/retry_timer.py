@@ -7,6 +7,7 @@ TIMER_UNIT_NS = 1024
 MAX_EXPONENT = 24
 HARDWARE_EXPONENT = 8
 MAX_LINEAR_RETRIES = 7
+EXPONENTIAL_RETRIES = 6
 FOR_EVER = 25
 _ROUND_TRIPS = 16
 
@@ -30,7 +31,7 @@ class RetryPolicy:
 
     exponent: int = HARDWARE_EXPONENT
     linear: int = MAX_LINEAR_RETRIES
-    exponential: int = 6
+    exponential: int = EXPONENTIAL_RETRIES
 
     def __post_init__(self) -> None:
         for name, value, most in (

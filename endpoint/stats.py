@@ -65,8 +65,7 @@ class NicStats(_Counters):
     wrong_address: int  # inner destination is another NIC
     unknown_qp: int
     wrong_peer: int  # inner source is not the QP's peer
-    endpoint_requests: int
-    endpoint_responses: int
+    endpoint_messages: int  # requests and responses to QP 2
     received_on_down_port: int
 
     __slots__ = tuple(__annotations__)

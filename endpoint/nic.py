@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All queue pairs of one NIC: demultiplexing, scheduling, endpoint messages, timers, ports.
+
+The NIC is fed frames and time and asked for frames; it has no I/O and no clock. Randomness comes
+from the generator passed in.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from endpoint.events import Completion, EvChanged, Event, PortChanged
+from endpoint.memory import Access, MemoryRegion, MemoryTable
+from endpoint.peer import Peer
+from endpoint.qp_config import QpConfig
+from endpoint.qp_timers import QpTimers
+from endpoint.queue_pair import QueuePair
+from endpoint.routes import Route
+from endpoint.stats import NicStats
+from endpoint.wire.dscp import DscpMap
+from endpoint.wire.errors import FrameError
+from endpoint.wire.frame import ParsedFrame, parse_frame
+from endpoint.wire.opcodes import ENDPOINT_QP
+from topologies import Fabric
+
+FIRST_QPN = 16
+QPN_LIMIT = 1 << 24
+
+OutFrame = tuple[int, bytes, bool]
+"""Port, frame, and whether it is urgent (control: ahead of data, whatever the room)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NicConfig:
+    """`host_index` is 0-based. `qp` is what queue pairs get that are made without a config."""
+
+    fabric: Fabric
+    host_index: int
+    qp: QpConfig = field(default_factory=QpConfig)
+
+
+class Nic:
+    """One NIC with one port a plane (port number = plane, from 0)."""
+
+    def __init__(self, config: NicConfig, rng: random.Random) -> None:
+        self.config = config
+        self.fabric = config.fabric
+        self.host_index = config.host_index
+        dscp = config.fabric.dscp
+        self.dscp = DscpMap(
+            no_trim=dscp.no_trim,
+            trimmable=dscp.trimmable,
+            trimmable_retx=dscp.trimmable_retx,
+            trimmed=dscp.trimmed,
+            trimmed_lasthop=dscp.trimmed_lasthop,
+            control=dscp.control,
+        )
+        self.address = config.fabric.hosts[config.host_index].address
+        self.stats = NicStats()
+        self.memory = MemoryTable(random.Random(rng.getrandbits(64)))
+        self.local_ports = (1 << config.fabric.spec.planes) - 1
+        self._rng = rng
+        self._qps: dict[int, QueuePair] = {}
+        self._peers: dict[bytes, Peer] = {}
+        self._next_qpn = FIRST_QPN
+        self._resting: deque[tuple[int, int]] = deque()  # (free from, QPN)
+        self._active: deque[QueuePair] = deque()  # may have packets to send
+        self._is_active: set[int] = set()
+        self._timers = QpTimers(self._qps)
+        self._urgent: list[OutFrame] = []
+        self._completions: list[Completion] = []
+        self._events: list[Event] = []
+        self._now_ns = 0
+
+    # -- memory and queue pairs -----------------------------------------------------------------
+
+    def register_memory(
+        self, buffer: bytearray | memoryview, access: Access = Access.REMOTE_WRITE
+    ) -> MemoryRegion:
+        """Registers a writable buffer; its `va` and `rkey` are what a remote writer needs."""
+        return self.memory.register(buffer, access)
+
+    def create_qp(self, config: QpConfig | None = None) -> QueuePair:
+        """A queue pair in INIT. RuntimeError when all 2**24 numbers are taken."""
+        qpn = self._free_qpn()
+        rng = random.Random(self._rng.getrandbits(64))
+        qp = self._qps[qpn] = QueuePair(self, qpn, config or self.config.qp, rng)
+        return qp
+
+    def _free_qpn(self) -> int:
+        if self._resting and self._resting[0][0] <= self._now_ns:
+            return self._resting.popleft()[1]
+        if self._next_qpn >= QPN_LIMIT:
+            raise RuntimeError("no queue pair number is free")
+        self._next_qpn += 1
+        return self._next_qpn - 1
+
+    def destroy_qp(self, qpn: int, now_ns: int) -> None:
+        """Flushes and forgets a queue pair (KeyError if unknown). Its number rests for twice the
+        longest timer of its peer, taken to be set like its own, so that what is still under way
+        cannot hit a successor."""
+        self._now_ns = max(self._now_ns, now_ns)
+        qp = self._qps[qpn]
+        qp.destroy(now_ns)
+        del self._qps[qpn]
+        self._is_active.discard(qpn)
+        for address in [a for a, peer in self._peers.items() if qp in peer.queue_pairs]:
+            peer = self._peers[address]
+            peer.queue_pairs.remove(qp)
+            if not peer.queue_pairs:
+                del self._peers[address]
+        free_ns = now_ns + 2 * qp.retry.longest_ns
+        self._resting.append((free_ns, qpn))
+        self._resting = deque(sorted(self._resting))
+
+    def qp(self, qpn: int) -> QueuePair | None:
+        """The queue pair with this number, if there is one."""
+        return self._qps.get(qpn)
+
+    def queue_pairs(self) -> list[QueuePair]:
+        """All queue pairs, oldest first."""
+        return list(self._qps.values())
+
+    # -- services for queue pairs and peers -----------------------------------------------------
+
+    def emit(self, port: int, frame: bytes) -> None:
+        """Queues a control frame."""
+        self._urgent.append((port, frame, True))
+
+    def complete(self, completion: Completion) -> None:
+        """Queues a completion."""
+        self._completions.append(completion)
+
+    def note(self, event: Event) -> None:
+        """Queues an event."""
+        self._events.append(event)
+
+    def wake(self, qp: QueuePair) -> None:
+        """The queue pair may have packets to send, and another timer."""
+        self._timers.changed(qp.qpn)
+        if qp.qpn not in self._is_active:
+            self._is_active.add(qp.qpn)
+            self._active.append(qp)
+
+    def peer(self, host_index: int, qp: QueuePair) -> Peer:
+        """The peer NIC with this index; `qp` is one more queue pair towards it."""
+        address = self.fabric.hosts[host_index].address
+        peer = self._peers.get(address)
+        if peer is None:
+            route = Route(self.fabric, self.host_index, host_index)
+            rng = random.Random(self._rng.getrandbits(64))
+            peer = self._peers[address] = Peer(self, route, self.local_ports, rng)
+        peer.queue_pairs.append(qp)
+        return peer
+
+    # -- frames in ------------------------------------------------------------------------------
+
+    def receive(self, port: int, frame: bytes, now_ns: int) -> None:
+        """A frame that arrived on a port. Whatever is wrong with it is counted, never raised."""
+        self._now_ns = now_ns
+        stats = self.stats
+        stats.frames_received += 1
+        if not self.local_ports >> port & 1:
+            stats.received_on_down_port += 1
+            return
+        try:
+            parsed = parse_frame(frame, self.dscp)
+        except FrameError:
+            stats.malformed += 1
+            return
+        if parsed.dst != self.address:
+            stats.wrong_address += 1
+            return
+        if parsed.dest_qp == ENDPOINT_QP:
+            self._receive_endpoint_message(parsed, now_ns)
+            return
+        qp = self._qps.get(parsed.dest_qp)
+        if qp is None:
+            stats.unknown_qp += 1
+        elif parsed.src != qp.remote_address:
+            stats.wrong_peer += 1
+        elif qp.receive(parsed, now_ns):
+            self.wake(qp)
+        else:
+            stats.icrc_errors += 1
+
+    def _receive_endpoint_message(self, frame: ParsedFrame, now_ns: int) -> None:
+        stats = self.stats
+        if not frame.check_icrc():
+            stats.icrc_errors += 1
+            return
+        peer = self._peers.get(frame.src)
+        if peer is None:
+            stats.wrong_peer += 1
+            return
+        stats.endpoint_messages += 1
+        before = peer.ports.mask
+        if peer.receive(frame, now_ns):
+            self._peer_ports_changed(peer, before, now_ns)
+
+    def _peer_ports_changed(self, peer: Peer, before: int, now_ns: int) -> None:
+        mask = peer.ports.mask
+        for port in self.fabric.ports(self.fabric.hosts[self.host_index].name):
+            if (before ^ mask) >> port & 1:
+                usable = bool(mask >> port & 1)
+                address = peer.route.destination
+                self._events.append(PortChanged(now_ns, port, usable, True, address))
+        for qp in peer.queue_pairs:
+            qp.set_ports(self.local_ports, mask, now_ns)
+            self.wake(qp)
+
+    # -- frames out -----------------------------------------------------------------------------
+
+    def frames_to_send(self, now_ns: int, room: Sequence[int]) -> list[OutFrame]:
+        """What to send now: control first, then data while windows and `room` allow.
+
+        `room[port]` is how many data frames the port still takes. Queue pairs take turns, a
+        packet each; one whose next paths' ports are full keeps its turn for the next call.
+        """
+        self._now_ns = now_ns
+        for peer in self._peers.values():
+            peer.send_due(now_ns)
+        out, self._urgent = self._urgent, []
+        left = list(room)
+        for port, free in enumerate(left):
+            if not self.local_ports >> port & 1:
+                left[port] = 0
+            elif free < 0:
+                raise ValueError(f"room of port {port} is negative: {free}")
+        total = sum(left)
+        active = self._active
+        full: list[QueuePair] = []
+        while total and active:
+            qp = active.popleft()
+            if self._qps.get(qp.qpn) is not qp:
+                continue  # destroyed meanwhile
+            sent = qp.next_frame(now_ns, left)
+            self._timers.changed(qp.qpn)
+            if sent is not None:
+                port, frame = sent
+                left[port] -= 1
+                total -= 1
+                out.append((port, frame, False))
+                active.append(qp)
+            elif qp.wants_room:
+                full.append(qp)
+            else:
+                self._is_active.discard(qp.qpn)
+        active.extendleft(reversed(full))
+        self.stats.frames_sent += len(out)
+        return out
+
+    # -- time and ports -------------------------------------------------------------------------
+
+    def next_timer_ns(self) -> int | None:
+        """When `on_timer` has something to do, if ever."""
+        due = self._timers.next_ns()
+        for peer in self._peers.values():
+            other = peer.next_timer_ns(self._now_ns)
+            if other is not None and (due is None or other < due):
+                due = other
+        return due
+
+    def on_timer(self, now_ns: int) -> None:
+        """Does everything that is due; frames that follow wait for `frames_to_send`."""
+        self._now_ns = now_ns
+        for qp in self._timers.due(now_ns):
+            qp.on_timer(now_ns)
+            self.wake(qp)
+        for peer in self._peers.values():
+            peer.send_due(now_ns)
+
+    def port_down(self, port: int, now_ns: int) -> None:
+        """A port of this NIC lost its carrier: it is not used, and peers are told."""
+        self._set_local_ports(self.local_ports & ~(1 << port), port, now_ns)
+
+    def port_up(self, port: int, now_ns: int) -> None:
+        """A port of this NIC has carrier again: its paths return by probes."""
+        self._set_local_ports(self.local_ports | 1 << port, port, now_ns)
+
+    def _set_local_ports(self, mask: int, port: int, now_ns: int) -> None:
+        self._now_ns = now_ns
+        if port not in range(self.fabric.spec.planes):
+            raise ValueError(f"this NIC has no port {port}")
+        if mask == self.local_ports:
+            return
+        self.local_ports = mask
+        usable = bool(mask >> port & 1)
+        self._events.append(PortChanged(now_ns, port, usable, False, self.address))
+        for peer in self._peers.values():
+            peer.status.changed(mask)
+            for qp in peer.queue_pairs:
+                qp.set_ports(mask, peer.ports.mask, now_ns)
+                self.wake(qp)
+
+    # -- what the application takes -------------------------------------------------------------
+
+    def poll_completions(self) -> list[Completion]:
+        """The completions since the last call, oldest first."""
+        done, self._completions = self._completions, []
+        return done
+
+    def events(self) -> list[Event]:
+        """The events since the last call, by time; of equal times, ports and QPs first."""
+        events, self._events = self._events, []
+        paths: list[EvChanged] = []
+        for qp in self._qps.values():
+            paths += qp.drain_ev_events()
+        events += paths
+        events.sort(key=lambda event: event.time_ns)
+        return events

@@ -1,0 +1,362 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One queue pair: ties requester, responder, paths and probes together.
+
+Fed by its NIC with parsed frames and time, asked for packets one by one. No I/O, no clock.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from endpoint.candidates import candidate_evs, choose_count
+from endpoint.control_out import ControlOut
+from endpoint.ev_set import EvSet
+from endpoint.events import Completion, EvChanged, QpChanged, WorkOpcode, WorkStatus
+from endpoint.host_services import HostServices
+from endpoint.paths import Paths
+from endpoint.peer import Peer
+from endpoint.probes import ProbeBook, ProbePurpose
+from endpoint.qp_config import PeerInfo, QpConfig
+from endpoint.qp_states import QpInput, QpState, QpStateError, next_state
+from endpoint.requester import Requester, RequesterConfig
+from endpoint.responder import Responder
+from endpoint.reverse_paths import ReversePaths
+from endpoint.serial import expand
+from endpoint.stats import QpStats
+from endpoint.wire.aeth import SYNDROME_REMOTE_ACCESS_ERROR
+from endpoint.wire.frame import ParsedFrame
+from endpoint.wire.nack import UNEXP_EVENT, Nack
+from endpoint.wire.probe import Probe as ProbeHeader
+from endpoint.wire.sack import MARK_SKIP_ONCE, MPR_UNIT_PSNS, Sack
+from endpoint.wire.tseth import ticks
+from topologies.sids import ev_plane
+
+__all__ = ["PeerInfo", "QpConfig", "QpState", "QpStateError", "QueuePair"]
+
+
+class QueuePair:
+    """Made by `Nic.create_qp`. `stats` and `rtt` are there to be read."""
+
+    def __init__(
+        self, services: HostServices, qpn: int, config: QpConfig, rng: random.Random
+    ) -> None:
+        self.qpn = qpn
+        self.config = config
+        self.stats = QpStats()
+        self.state = QpState.RESET
+        self.error_reason = ""
+        self._services = services
+        self._rng = rng
+        fabric = services.fabric
+        self.first_psn = rng.getrandbits(24) if config.first_psn is None else config.first_psn
+        self.rtt = config.rtt(fabric)
+        self.retry = config.retry(self.rtt.base_ns)
+        self._probes = ProbeBook(random.Random(rng.getrandbits(64)))
+        self._receives_early: list[int] = []
+        self.remote_address = b""
+        self.wants_room = False
+        self._now_ns = 0
+        self._move(QpInput.INITIALISE, 0)
+
+    # -- connection -----------------------------------------------------------------------------
+
+    def info(self) -> PeerInfo:
+        """What the peer needs to connect to this queue pair."""
+        services = self._services
+        host = services.fabric.hosts[services.host_index]
+        units = self.config.responder.mpr_units
+        return PeerInfo(services.host_index, self.qpn, self.first_psn, host.address, units)
+
+    def connect(self, peer: PeerInfo, now_ns: int) -> None:
+        """INIT → RTR → RTS. QpStateError in any other state, ValueError for an impossible peer."""
+        services, config = self._services, self.config
+        fabric = services.fabric
+        address = fabric.hosts[peer.host_index].address
+        if peer.address is not None and peer.address != address:
+            raise ValueError(
+                f"peer address {peer.address.hex()} is not that of host {peer.host_index}"
+            )
+        if peer.qpn >> 24 or peer.psn >> 24:
+            raise ValueError(f"peer qpn {peer.qpn:#x} or psn {peer.psn:#x} is not 24 bits")
+        self._move(QpInput.PEER_KNOWN, now_ns)
+        self.remote_address = address
+        src, dst = services.host_index, peer.host_index
+        evs_by_plane = candidate_evs(fabric, src, dst, self._rng)
+        count = choose_count(evs_by_plane) if config.evs is None else config.evs
+        self.evs = EvSet(
+            evs_by_plane,
+            count,
+            random.Random(self._rng.getrandbits(64)),
+            min_active=config.min_active,
+            readmit=config.readmit,
+        )
+        self.reverse = ReversePaths(evs_by_plane, random.Random(self._rng.getrandbits(64)))
+        self._peer: Peer = services.peer(dst, self)
+        self.paths = Paths(
+            self.evs, self.reverse, self._peer.route, peer.qpn, services.dscp, self.rtt,
+            trimmable=config.trimmable,
+        )  # fmt: skip
+        self.requester = Requester(
+            RequesterConfig(
+                fabric.spec.path_mtu,
+                fabric.spec.trim_length,
+                peer.mpr_units * MPR_UNIT_PSNS,
+                self.retry,
+            ),
+            self.first_psn,
+            config.congestion_control(fabric, self.rtt.base_ns),
+            self.rtt,
+            self.paths,
+            self.stats,
+            self._sent_complete,
+        )
+        out = ControlOut(services, self.reverse, self._peer.route, peer.qpn)
+        self.responder = Responder(
+            config.responder, peer.psn, services.memory, out, self.stats, self._complete
+        )
+        for wr_id in self._receives_early:
+            self.responder.post_recv(wr_id, now_ns)
+        self._receives_early.clear()
+        self.set_ports(services.local_ports, self._peer.ports.mask, now_ns)
+        self._move(QpInput.START, now_ns)
+
+    def _move(self, heard: QpInput, now_ns: int, reason: str = "") -> None:
+        old = self.state
+        self.state = next_state(old, heard)
+        self._services.note(QpChanged(now_ns, self.qpn, old.value, self.state.value, reason))
+
+    # -- work requests --------------------------------------------------------------------------
+
+    def post_write(
+        self,
+        wr_id: int,
+        data: bytes | bytearray | memoryview,
+        remote_va: int,
+        rkey: int,
+        imm: int | None = None,
+        *,
+        now_ns: int,
+    ) -> None:
+        """Queues a WRITE, or a WRITE_IMM when `imm` (32 bits) is given; 0 bytes to 1 GiB.
+
+        The data is read when packets are built and must stay unchanged until the completion. In
+        ERROR it completes as flushed at once; before RTS it is a QpStateError.
+        """
+        if self.state is QpState.ERROR:
+            opcode = WorkOpcode.WRITE if imm is None else WorkOpcode.WRITE_IMM
+            self._complete(wr_id, opcode, WorkStatus.FLUSHED, 0, None, now_ns)
+            return
+        if self.state is not QpState.RTS:
+            raise QpStateError(f"QP {self.qpn}: cannot send in {self.state.name}")
+        view = memoryview(data).cast("B")
+        self.requester.post(wr_id, view, remote_va, rkey, imm, now_ns)
+        self._services.wake(self)
+
+    def post_recv(self, wr_id: int, now_ns: int | None = None) -> None:
+        """A receive, consumed by one WRITE_IMM of the peer. Without a time, the last one seen."""
+        now_ns = self._now_ns if now_ns is None else now_ns
+        if self.state is QpState.ERROR:
+            self._complete(wr_id, WorkOpcode.RECV_WRITE_IMM, WorkStatus.FLUSHED, 0, None, now_ns)
+        elif self.state is QpState.INIT:
+            self._receives_early.append(wr_id)
+        else:
+            self.responder.post_recv(wr_id, now_ns)
+
+    def _sent_complete(
+        self, wr_id: int, opcode: WorkOpcode, status: WorkStatus, length: int, now_ns: int
+    ) -> None:
+        self._complete(wr_id, opcode, status, length, None, now_ns)
+
+    def _complete(
+        self,
+        wr_id: int,
+        opcode: WorkOpcode,
+        status: WorkStatus,
+        length: int,
+        imm: int | None,
+        now_ns: int,
+    ) -> None:
+        self._services.complete(Completion(self.qpn, wr_id, opcode, status, length, imm, now_ns))
+
+    # -- sending --------------------------------------------------------------------------------
+
+    def next_frame(self, now_ns: int, room: Sequence[int]) -> tuple[int, bytes] | None:
+        """Port and frame of the next data packet, if one may go and its port has room.
+
+        `wants_room` tells afterwards whether only room was missing.
+        """
+        self.wants_room = False
+        if self.state is not QpState.RTS:
+            return None
+        requester = self.requester
+        avoid = requester.next_avoids(now_ns)
+        if avoid is None:
+            return None
+        ev = self.paths.choose(now_ns, avoid, room)
+        if ev is None:
+            self.wants_room = bool(self.evs.usable_planes())
+            requester.pathless = not self.wants_room
+            return None
+        requester.pathless = False
+        self.reverse.data_sent()
+        return ev_plane(ev), requester.transmit(ev, now_ns)
+
+    # -- receiving ------------------------------------------------------------------------------
+
+    def receive(self, frame: ParsedFrame, now_ns: int) -> bool:
+        """A frame for this queue pair; False when its ICRC is wrong."""
+        self._now_ns = now_ns
+        if self.state is not QpState.RTS:
+            self.stats.dropped_in_state += 1
+            return True
+        if frame.is_data:
+            if frame.is_trimmed and not frame.check_icrc():
+                self.responder.on_trimmed(frame)
+            elif frame.check_icrc():
+                self.responder.on_data(frame, now_ns)
+                if self.responder.violated:
+                    self.fail(WorkStatus.LOCAL_ACCESS_ERROR, "remote access refused", now_ns)
+                    return True
+            else:
+                return False
+            self.reverse.data_received(now_ns)
+            return True
+        if not frame.check_icrc():
+            return False
+        if frame.sack is not None:
+            self._take_sack(frame.sack, now_ns)
+        elif frame.nack is not None:
+            self._take_nack(frame.nack, now_ns)
+        elif frame.probe is not None:
+            self.responder.on_probe(
+                frame.probe.probe_id, frame.ev, frame.is_marked, frame.probe.tx_timestamp
+            )
+        elif frame.aeth is not None and frame.aeth.syndrome == SYNDROME_REMOTE_ACCESS_ERROR:
+            psn = expand(frame.psn, self.requester.board.cack)
+            self.requester.fail(WorkStatus.REMOTE_ACCESS_ERROR, psn)
+            self._check_failure(now_ns)
+        return True
+
+    def _take_sack(self, sack: Sack, now_ns: int) -> None:
+        if sack.probe_id is not None:
+            answered = self._probes.answer(sack.probe_id)
+            if answered is None:
+                return
+            probe, first = answered
+            if first and probe.purpose is ProbePurpose.HEALTH:
+                marked = sack.mark == MARK_SKIP_ONCE
+                self.evs.probe_answered(probe.ev, now_ns, marked, probe.sent_ns)
+        self.requester.on_sack(sack, now_ns)
+        if self.requester.loss.uncovered:
+            self._cover(now_ns)
+
+    def _take_nack(self, nack: Nack, now_ns: int) -> None:
+        self.requester.on_nack(nack, now_ns)
+        if nack.reason == UNEXP_EVENT:
+            self._check_failure(now_ns)
+
+    # -- probes ---------------------------------------------------------------------------------
+
+    def _cover(self, now_ns: int) -> None:
+        """A Reliability Probe for a PSN that no SACK covers, on another plane than its own."""
+        avoid = self.requester.probe_avoids(now_ns)
+        if avoid is None:
+            return
+        ev = self.paths.choose_elsewhere(now_ns, avoid)
+        if ev is not None:
+            self._send_probe(ev, ProbePurpose.COVER, now_ns)
+
+    def _send_probe(self, ev: int, purpose: ProbePurpose, now_ns: int) -> None:
+        probe_id = self._probes.send(ev, now_ns, purpose)
+        self.requester.probe_sent(probe_id)
+        self.stats.probes_sent += 1
+        header = ProbeHeader(probe_id, ticks(now_ns))
+        frame = self.paths.probe_template(ev).probe_request(header)
+        self._services.emit(ev_plane(ev), frame)
+
+    def ev_probe_answered(self, request_id: int, now_ns: int) -> None:
+        """An EV Probe that this queue pair asked for was answered."""
+        trip_ns = self.reverse.probe_answered(request_id, now_ns)
+        if trip_ns is not None and not self.requester.busy:
+            self.rtt.add(trip_ns)
+
+    # -- time, ports, failure -------------------------------------------------------------------
+
+    def next_timer_ns(self) -> int | None:
+        """When `on_timer` has something to do, if ever."""
+        if self.state is not QpState.RTS:
+            return None
+        timeout = self.rtt.loss_delay_ns
+        due = self.requester.next_timer_ns()
+        for other in (
+            self.evs.next_timer_ns(),
+            self._probes.next_timer_ns(timeout),
+            self.reverse.next_timer_ns(timeout),
+        ):
+            if other is not None and (due is None or other < due):
+                due = other
+        return due
+
+    def on_timer(self, now_ns: int) -> None:
+        """Everything of this queue pair that is due by now."""
+        self._now_ns = now_ns
+        if self.state is not QpState.RTS:
+            return
+        self.requester.on_timer(now_ns)
+        if self._check_failure(now_ns):
+            return
+        self._cover(now_ns)
+        smoothed, timeout = self.rtt.smoothed_ns, self.rtt.loss_delay_ns
+        for probe in self._probes.expire(now_ns, timeout):
+            if probe.purpose is ProbePurpose.HEALTH:
+                self.evs.probe_lost(probe.ev, now_ns, probe.sent_ns)
+        for ev in self.evs.probes_due(now_ns, smoothed):
+            self._send_probe(ev, ProbePurpose.HEALTH, now_ns)
+        self.reverse.expire(now_ns, timeout)
+        reverse_ev = self.reverse.probe_due(now_ns, smoothed)
+        if reverse_ev is not None:
+            request_id = self._peer.send_ev_probe(self, reverse_ev, now_ns)
+            self.reverse.probe_sent(request_id, reverse_ev, now_ns)
+
+    def set_ports(self, local: int, remote: int, now_ns: int) -> None:
+        """Usable ports of both NICs, bit = plane."""
+        self.evs.set_local_ports(local, now_ns)
+        self.evs.set_peer_ports(remote, now_ns)
+        self.reverse.set_local_ports(local)
+        self.reverse.set_peer_ports(remote)
+
+    def drain_ev_events(self) -> list[EvChanged]:
+        """Changes of path states since the last call."""
+        if self.state in (QpState.INIT, QpState.RESET):
+            return []
+        return [
+            EvChanged(e.time_ns, self.qpn, e.ev, e.plane, e.old.value, e.new.value, e.cause)
+            for e in self.evs.drain_events()
+        ]
+
+    def _check_failure(self, now_ns: int) -> bool:
+        failure = self.requester.failure
+        if failure is None:
+            return False
+        self.fail(failure, failure.value.replace("_", " "), now_ns)
+        return True
+
+    def fail(self, status: WorkStatus, reason: str, now_ns: int) -> None:
+        """To ERROR: every posted work request completes with an error, in order. Once."""
+        if self.state is QpState.ERROR:
+            return
+        self.error_reason = reason
+        connected = self.state is not QpState.INIT
+        self._move(QpInput.FAIL, now_ns, reason)
+        if connected:
+            self.requester.flush(now_ns)
+            self.responder.flush(now_ns)
+        for wr_id in self._receives_early:
+            self._complete(wr_id, WorkOpcode.RECV_WRITE_IMM, WorkStatus.FLUSHED, 0, None, now_ns)
+        self._receives_early.clear()
+
+    def destroy(self, now_ns: int) -> None:
+        """Flushes, and back to RESET; the NIC forgets it."""
+        self.fail(WorkStatus.FLUSHED, "destroyed", now_ns)
+        self._move(QpInput.DESTROY, now_ns)
