@@ -2,7 +2,7 @@
 """The gRPC server that makes switches reachable over P4Runtime.
 
 A data plane plugs in at the `Device`: it takes over each switch that `on_commit` hands it, and
-holds `Device.lock` while a packet is in a pipeline.
+holds that switch's lock while a packet is in a pipeline.
 """
 
 from collections.abc import Iterable

@@ -10,7 +10,8 @@ from p4.v1 import p4runtime_pb2
 from softswitch.p4rt import read_path, write_path
 from softswitch.p4rt.arbitration import Arbitration, Controller, uint128
 from softswitch.p4rt.errors import RpcError, invalid, not_found, unimplemented
-from softswitch.p4rt.pipeline import Pipeline, load_pipeline, reconcile
+from softswitch.p4rt.pipeline import Pipeline, load_pipeline
+from softswitch.p4rt.reconcile import reconcile
 from softswitch.program import Program
 from softswitch.switch import Switch
 
@@ -22,9 +23,9 @@ class Device:
     """A switch as its controllers see it.
 
     `make_switch` builds the switch for a program that a controller pushes; `on_commit` is called,
-    with the lock held, with every switch that takes over forwarding. A data plane that runs
-    beside the service holds `lock` while a packet is in a pipeline: that makes each table write
-    atomic towards packets.
+    with the device locked, with every switch that takes over forwarding. A data plane in another
+    thread holds the lock of that switch while a packet is in a pipeline: reads and writes hold
+    it too, so packets see a batch whole or not at all.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class Device:
         on_commit: Callable[[Switch], None] | None = None,
     ) -> None:
         self.device_id = device_id
-        self.lock = threading.RLock()
+        self._lock = threading.RLock()
         self._make_switch = make_switch
         self._on_commit = on_commit
         self._arbitration = Arbitration(device_id)
@@ -50,16 +51,16 @@ class Device:
         self, controller: Controller, update: p4runtime_pb2.MasterArbitrationUpdate
     ) -> None:
         """Take an arbitration update; RpcError ends the controller's stream."""
-        with self.lock:
+        with self._lock:
             self._arbitration.update(controller, update)
 
     def disconnect(self, controller: Controller) -> None:
         """The controller's stream ended."""
-        with self.lock:
+        with self._lock:
             self._arbitration.remove(controller)
 
     def is_primary(self, controller: Controller) -> bool:
-        with self.lock:
+        with self._lock:
             return self._arbitration.is_primary(controller)
 
     def _require_primary(self, request: SetRequest | p4runtime_pb2.WriteRequest) -> None:
@@ -82,7 +83,7 @@ class Device:
         to it, and COMMIT lets it take over. RECONCILE_AND_COMMIT carries the forwarding state
         into the new pipeline, or fails with INVALID_ARGUMENT and changes nothing.
         """
-        with self.lock:
+        with self._lock:
             self._require_primary(request)
             action = request.action
             if action == SetRequest.COMMIT:
@@ -123,7 +124,7 @@ class Device:
     ) -> p4runtime_pb2.GetForwardingPipelineConfigResponse:
         """GetForwardingPipelineConfig; without a config yet, the response is empty."""
         response = p4runtime_pb2.GetForwardingPipelineConfigResponse()
-        with self.lock:
+        with self._lock:
             pipeline = self._saved or self._committed
         if pipeline is None:
             return response
@@ -141,24 +142,26 @@ class Device:
 
     def write(self, request: p4runtime_pb2.WriteRequest) -> list[RpcError | None]:
         """Apply every update; the result holds one error or None for each, in order."""
-        with self.lock:
+        with self._lock:
             self._require_primary(request)
             pipeline = self._pipeline()
             if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
                 raise unimplemented("the only supported atomicity is CONTINUE_ON_ERROR")
-            return [_attempt(write_path.apply, pipeline, update) for update in request.updates]
+            with pipeline.switch.lock:
+                return [_attempt(write_path.apply, pipeline, update) for update in request.updates]
 
     def read(
         self, request: p4runtime_pb2.ReadRequest
     ) -> tuple[list[p4runtime_pb2.Entity], list[RpcError | None]]:
         """Entities that the requests select, and one error or None for each request, in order."""
         entities: list[p4runtime_pb2.Entity] = []
-        with self.lock:
+        with self._lock:
             pipeline = self._pipeline()
-            results = [
-                _attempt(lambda p, e: entities.extend(read_path.select(p, e)), pipeline, entity)
-                for entity in request.entities
-            ]
+            with pipeline.switch.lock:
+                results = [
+                    _attempt(lambda p, e: entities.extend(read_path.select(p, e)), pipeline, item)
+                    for item in request.entities
+                ]
         return entities, results
 
 

@@ -43,8 +43,6 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         return device
 
     def Capabilities(self, request, context):
-        if request.device_id:
-            _call(context, lambda: self._device(request.device_id))
         return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
 
     def SetForwardingPipelineConfig(self, request, context):
