@@ -90,31 +90,36 @@ class ActionCode:
     def store(self, field: Field, value: Value, place: str) -> None:
         if field is self.scope.model.well_known("intrinsic_metadata.mcast_grp"):
             raise ProgramError(place, "multicast groups are not supported")
-        if self.scope.write(field):
-            self.out.line(f"{field.var} = {values.cut(value, field.width, field.signed).text}")
+        self.put(field, value)
 
-    def index(self, operand: Json, array: ArrayDef, place: str) -> tuple[str, bool]:
-        """Text of an array index, and whether it must be checked against the array's size."""
+    def put(self, field: Field, value: Value) -> None:
+        """The statement that stores a value cut to the field."""
+        kept = values.cut(value, field.width, field.signed)
+        if self.scope.write(field, kept):
+            self.out.line(f"{field.var} = {kept.text}")
+
+    def index(self, operand: Json, array: ArrayDef, place: str) -> tuple[str, Value]:
+        """Text of an array index, and the condition that it lies within the array."""
         value = values.as_int(self.evaluate(operand, place))
-        text = value.text
         if not value.atom:
             self.out.line(f"_i = {value.text}")
-            text = "_i"
-        return text, not value.within(0, array.size - 1)
+            value = Value("_i", value.lo, value.hi, atom=True)
+        above = values.compare(value, "<", values.const(array.size))
+        below = values.compare(value, ">=", values.const(0))
+        return value.text, values.both(below, above)
 
     def header(self, operand: Json, place: str) -> Header:
         if operand["type"] != "header":
             raise ProgramError(place, f"a {operand['type']!r} operand is not supported here")
         return self.scope.header(operand["value"], place)
 
-    def guarded(self, index: str, check: bool, array: ArrayDef, lines: Sequence[str]) -> None:
-        if not check:
-            for line in lines:
-                self.out.line(line)
-            return
-        with self.out.block(f"if 0 <= {index} < {array.size}:"):
-            for line in lines:
-                self.out.line(line)
+    def guarded(self, condition: Value, write: Callable[[], None]) -> None:
+        """What ``write`` writes, under the condition unless that always holds."""
+        if condition.constant == 1:
+            write()
+        elif condition.constant is None:
+            with self.out.block(f"if {condition.text}:"):
+                write()
 
 
 def _jump_target(operand: Json, place: str) -> int:
@@ -154,43 +159,49 @@ def _mark_to_drop(code: ActionCode, params: list[Json], place: str) -> None:
 def _count(code: ActionCode, params: list[Json], place: str) -> None:
     array = _array(code.scope.model.counters, params[0], place)
     code.scope.usage.reads[code.scope.section].add("_length")
-    index, check = code.index(params[1], array, place)
-    lines = [f"{array.var}__packets[{index}] += 1", f"{array.var}__bytes[{index}] += _length"]
-    code.guarded(index, check, array, lines)
+    index, within = code.index(params[1], array, place)
+
+    def write() -> None:
+        code.out.line(f"{array.var}__packets[{index}] += 1")
+        code.out.line(f"{array.var}__bytes[{index}] += _length")
+
+    code.guarded(within, write)
 
 
 def _register_read(code: ActionCode, params: list[Json], place: str) -> None:
     array = _array(code.scope.model.registers, params[1], place)
     field = code.target(params[0], place)
-    if not code.scope.write(field):
+    if not code.scope.is_read(field.var):
         return
-    index, check = code.index(params[2], array, place)
+    index, within = code.index(params[2], array, place)
     cell = values.variable(f"{array.var}__cells[{index}]", array.width)
-    value = values.cut(cell, field.width, field.signed)
-    code.guarded(index, check, array, [f"{field.var} = {value.text}"])
+    code.guarded(within, lambda: code.put(field, cell))
 
 
 def _register_write(code: ActionCode, params: list[Json], place: str) -> None:
     array = _array(code.scope.model.registers, params[0], place)
-    index, check = code.index(params[1], array, place)
+    index, within = code.index(params[1], array, place)
     value = values.cut(code.evaluate(params[2], place), array.width, signed=False)
-    code.guarded(index, check, array, [f"{array.var}__cells[{index}] = {value.text}"])
+    code.guarded(within, lambda: code.out.line(f"{array.var}__cells[{index}] = {value.text}"))
 
 
 def _execute_meter(code: ActionCode, params: list[Json], place: str) -> None:
     array = _array(code.scope.model.meters, params[0], place)
     field = code.target(params[2], place)
-    code.scope.write(field)
     code.scope.usage.reads[code.scope.section].add("_length")
-    index, check = code.index(params[1], array, place)
-    line = f"{field.var} = {array.var}__execute({index}, _length, now_us)"
-    code.guarded(index, check, array, [line])
+    index, within = code.index(params[1], array, place)
+
+    def write() -> None:
+        code.scope.write(field)
+        code.out.line(f"{field.var} = {array.var}__execute({index}, _length, now_us)")
+
+    code.guarded(within, write)
 
 
 def _random(code: ActionCode, params: list[Json], place: str) -> None:
     """``random(lo, hi)``: uniform, both ends included; nothing is stored when lo > hi."""
     field = code.target(params[0], place)
-    if not code.scope.write(field):
+    if not code.scope.is_read(field.var):
         return
     lo = values.as_int(code.evaluate(params[1], place))
     hi = values.as_int(code.evaluate(params[2], place))
@@ -200,19 +211,13 @@ def _random(code: ActionCode, params: list[Json], place: str) -> None:
         draw = values.add(lo, draw)
     else:
         draw = Value(f"_randint({lo.text}, {hi.text})", lo.lo, hi.hi, atom=True)
-    line = f"{field.var} = {values.cut(draw, field.width, field.signed).text}"
-    ordered = values.compare(lo, "<=", hi)
-    if ordered.constant == 1:
-        code.out.line(line)
-    elif ordered.constant is None:
-        with code.out.block(f"if {ordered.text}:"):
-            code.out.line(line)
+    code.guarded(values.compare(lo, "<=", hi), lambda: code.put(field, draw))
 
 
 def _hash(code: ActionCode, params: list[Json], place: str) -> None:
     """``hash``: base + (H % max), a max of 0 counts as 1."""
     field = code.target(params[0], place)
-    if not code.scope.write(field):
+    if not code.scope.is_read(field.var):
         return
     base = values.as_int(code.evaluate(params[1], place))
     size = values.as_int(code.evaluate(params[3], place))
@@ -245,45 +250,53 @@ def _grow(code: ActionCode, size: int) -> None:
 
 def _add_header(code: ActionCode, params: list[Json], place: str) -> None:
     header = code.header(params[0], place)
-    code.scope.read_valid(header)
-    code.scope.write_valid(header)
-    names = [valid_var(header)]
-    cleared = [f.var for f in header.fields if code.scope.is_used(f.var)]
-    with code.out.block(f"if not {names[0]}:"):
-        code.out.line(f"{names[0]} = 1")
+    invalid = values.negate(code.scope.read_valid(header))
+
+    def write() -> None:
+        code.out.line(f"{valid_var(header)} = 1")
+        cleared = [f.var for f in header.fields if code.scope.write(f, values.const(0))]
         if header.name in code.scope.model.deparser:
             cleared.append(base_var(header))
         if cleared:
             code.out.line(" = ".join(cleared) + " = 0")
-        for field in header.fields:
-            code.scope.usage.writes[code.scope.section].add(field.var)
         _grow(code, header.size)
+
+    code.guarded(invalid, write)
+    code.scope.write_valid(header, 1)
 
 
 def _remove_header(code: ActionCode, params: list[Json], place: str) -> None:
     header = code.header(params[0], place)
-    code.scope.read_valid(header)
-    code.scope.write_valid(header)
-    with code.out.block(f"if {valid_var(header)}:"):
+    valid = values.as_bool(code.scope.read_valid(header))
+
+    def write() -> None:
         code.out.line(f"{valid_var(header)} = 0")
         _grow(code, -header.size)
+
+    code.guarded(valid, write)
+    code.scope.write_valid(header, 0)
 
 
 def _assign_header(code: ActionCode, params: list[Json], place: str) -> None:
     """Copies validity; fields only from a valid header."""
     dst, src = code.header(params[0], place), code.header(params[1], place)
-    valid = code.scope.read_valid(src)
-    code.scope.write_valid(dst)
-    with code.out.block(f"if {valid.text}:"):
+    valid = values.as_bool(code.scope.read_valid(src))
+    copies = [code.scope.read(s.header, s.name, place) for s in src.fields]
+
+    def write() -> None:
         code.out.line(f"{valid_var(dst)} = 1")
         if dst.name in code.scope.model.deparser:
             code.out.line(f"{base_var(dst)} = 0")
-        for to, source in zip(dst.fields, src.fields, strict=True):
-            value = code.scope.read(source.header, source.name, place)
-            if code.scope.write(to):
-                code.out.line(f"{to.var} = {value.text}")
-    with code.out.block("else:"):
+        for field, value in zip(dst.fields, copies, strict=True):
+            code.put(field, value)
+
+    code.guarded(valid, write)
+    if valid.constant is None:
+        with code.out.block("else:"):
+            code.out.line(f"{valid_var(dst)} = 0")
+    elif valid.constant == 0:
         code.out.line(f"{valid_var(dst)} = 0")
+    code.scope.write_valid(dst)
 
 
 def _exit(code: ActionCode, params: list[Json], place: str) -> None:

@@ -53,7 +53,7 @@ def verify_checksums(out: Writer, scope: Scope) -> None:
     header is not valid is not looked at."""
     flag = scope.model.well_known("standard_metadata.checksum_error")
     for checksum in scope.model.checksums:
-        if not checksum.verify or flag is None or not scope.write(flag):
+        if not checksum.verify or flag is None or not scope.is_read(flag.var):
             continue
         header = scope.header(checksum.target[0], checksum.place)
         condition = scope.read_valid(header)
@@ -66,6 +66,7 @@ def verify_checksums(out: Writer, scope: Scope) -> None:
         if wrong.constant == 0:
             continue
         with out.block(f"if {wrong.text}:"):
+            scope.write(flag)
             out.line(f"{flag.var} = 1")
 
 
@@ -80,7 +81,12 @@ def update_checksums(out: Writer, scope: Scope) -> None:
         if condition.constant == 0:
             continue
         field = scope.field(*checksum.target, checksum.place)
-        scope.write(field)
         computed = calculation_value(scope, checksum.calculation, checksum.place)
-        with out.block(f"if {condition.text}:"):
-            out.line(f"{field.var} = {values.cut(computed, field.width, False).text}")
+        text = f"{field.var} = {values.cut(computed, field.width, False).text}"
+        if condition.constant is None:
+            with out.block(f"if {condition.text}:"):
+                scope.write(field)
+                out.line(text)
+        else:
+            scope.write(field)
+            out.line(text)

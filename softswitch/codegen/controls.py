@@ -162,9 +162,9 @@ class TableCode:
         if meter is None or meter.result_target is None:
             raise ProgramError(self.table.place, f"unknown meter {self.table.direct_meter!r}")
         field = self.scope.field(*meter.result_target, self.table.place)
-        self.scope.write(field)
         self.scope.usage.reads[self.scope.section].add("_length")
         with self.out.block(f"if {slot} >= 0:"):
+            self.scope.write(field)
             self.out.line(f"{field.var} = {meter.var}__execute({slot}, _length, now_us)")
 
     def _dispatch(self, branches: tuple[str | None, ...]) -> None:
@@ -193,6 +193,8 @@ class TableCode:
             names = [f"arg_{i}_{_word(p.name)}" for i, p in enumerate(action.parameters)]
             lead = 1 + self.table.by_hit + has_slot(self.table)
             self.out.line(f"{', '.join(['_'] * lead + names)} = _entry")
+            for name in names:
+                self.out.facts.stored(name)
             args = [
                 values.variable(n, p.width) for n, p in zip(names, action.parameters, strict=True)
             ]

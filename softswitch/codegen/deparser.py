@@ -7,15 +7,18 @@ from __future__ import annotations
 from softswitch.codegen.scope import Scope, Writer, base_var, start_var, valid_var
 from softswitch.model import Header
 
+#: Value of ``_cut`` while nothing is truncated, in bytes.
+NO_CUT = 1 << 30
+
 
 def deparse(out: Writer, scope: Scope, cut: bool) -> None:
     """Statements that leave the outgoing frame in ``_data``; ``cut``: honour ``truncate``."""
     order = [scope.model.headers[name] for name in scope.model.deparser]
-    reads = scope.usage.reads["deparser"]
+    scope.section = "deparser"
     first = True
     for header in order:
         valid = valid_var(header)
-        reads.add(valid)
+        scope.note_read(valid)
         piece = _piece(scope, header)
         if first:
             out.line(f"_head = {piece} if {valid} else b''")
@@ -28,8 +31,8 @@ def deparse(out: Writer, scope: Scope, cut: bool) -> None:
     if not cut:
         out.line("_data = _head + frame[_offset:]")
         return
-    reads.add("_length")
-    with out.block("if _cut < len(_head) + _length - _offset:"):
+    scope.note_read("_length")
+    with out.block(f"if _cut < {NO_CUT} and _cut < len(_head) + _length - _offset:"):
         out.line("_data = (_head + frame[_offset:_offset + _cut])[:_cut]")
     with out.block("else:"):
         out.line("_data = _head + frame[_offset:]")
@@ -45,7 +48,7 @@ def _piece(scope: Scope, header: Header) -> str:
     for field in header.fields:
         if not scope.is_written(field.var):
             continue
-        scope.usage.reads["deparser"].add(field.var)
+        scope.note_read(field.var)
         kept &= ~(field.mask << field.shift)
         value = f"({field.var} & {field.mask:#x})" if field.signed else field.var
         terms.append(f"{value} << {field.shift}" if field.shift else value)

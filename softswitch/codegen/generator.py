@@ -9,11 +9,13 @@ travels with the packet.
 
 from __future__ import annotations
 
+from softswitch.codegen import values
 from softswitch.codegen.calculations import update_checksums
 from softswitch.codegen.controls import ControlCode, has_slot
-from softswitch.codegen.deparser import deparse
+from softswitch.codegen.deparser import NO_CUT, deparse
 from softswitch.codegen.parsers import ParserCode
 from softswitch.codegen.scope import Scope, Usage, Writer, base_var, start_var, valid_var
+from softswitch.codegen.values import Value
 from softswitch.errors import ProgramError
 from softswitch.hashing import ALGORITHMS
 from softswitch.model import Field, ProgramModel
@@ -38,7 +40,6 @@ AT_EGRESS = {
     "queueing_metadata.deq_qdepth": "deq_qdepth",
 }
 EGRESS_SPEC = "standard_metadata.egress_spec"
-NO_CUT = 1 << 30
 
 
 def generate(model: ProgramModel) -> str:
@@ -60,7 +61,7 @@ class Module:
     def __init__(self, model: ProgramModel, scope: Scope) -> None:
         self.model = model
         self.scope = scope
-        self.out = Writer()
+        self.out = Writer(scope.facts)
         self.early = not self._egress_changes_headers()
 
     def write(self) -> str:
@@ -115,19 +116,23 @@ class Module:
         if scope.is_written("_grown", "parser", "ingress"):
             out.line("_grown = 0")
         self._prologue(AT_INGRESS, ("parser", "ingress"), tuple(self._carried()))
-        ParserCode(out, scope).write()
+        ParserCode(out, scope, self.early).write()
         scope.section = "ingress"
         ControlCode(out, scope, self.model.ingress).write()
         spec = self._egress_spec()
+        scope.note_read(spec)
         with out.block(f"if {spec} == 511:"):
             out.line("return []")
         if self.early:
             deparse(out, scope, cut=scope.is_written("_cut", "parser", "ingress"))
+            scope.section = "ingress"
             out.line("_size = len(_data)")
         else:
             out.line("_data = frame")
             self._expected_size()
         carried = self._carried()
+        for name in carried:
+            scope.note_read(name)
         state = f"({', '.join(carried)}{',' if len(carried) == 1 else ''})"
         packet = f"_packet_class(_data, _size, {state})"
         if self._stamps():
@@ -138,7 +143,7 @@ class Module:
         priority = self.model.well_known("intrinsic_metadata.priority")
         queue = "0"
         if priority is not None and scope.is_written(priority.var, "parser", "ingress"):
-            scope.usage.reads["ingress"].add(priority.var)
+            scope.note_read(priority.var)
             queue = priority.var
         out.line(f"return [({spec}, {queue}, {packet})]")
 
@@ -146,7 +151,6 @@ class Module:
         field = self.model.well_known(EGRESS_SPEC)
         if field is None:
             raise ProgramError("$.headers", f"the program has no {EGRESS_SPEC}")
-        self.scope.usage.reads["ingress"].add(field.var)
         return field.var
 
     def _expected_size(self) -> None:
@@ -179,20 +183,27 @@ class Module:
             if not header.metadata:
                 continue
             for field in header.fields:
-                taken = field.var in carried
-                if not (taken or self.scope.is_read(field.var, *sections)):
-                    continue
                 if field.var in known:
-                    self._give(field, known[field.var][1])
-                elif not (arriving and taken):
+                    self._give(field, known[field.var][1], field.var in carried)
+                elif arriving and field.var in carried:
+                    self.out.facts.stored(field.var)
+                elif self.scope.starts_unset(field.var, *sections):
                     zero.append(field.var)
         if zero:
             self.out.line(" = ".join([*zero, "0"]))
 
-    def _give(self, field: Field, text: str) -> None:
-        wide = text in ("0", "_egress_port", "port") or field.width >= 48
-        cut = "" if wide else f" & {field.mask:#x}"
-        self.out.line(f"{field.var} = {text}{cut}")
+    def _give(self, field: Field, text: str, travels: bool) -> None:
+        """A field that the switch fills in; where it is read, what it was filled with serves."""
+        number = int(text) if text.isdigit() else None
+        if number is not None:
+            value = values.const(number)
+        elif "." in text or (text == "_length" and field.width < 32):
+            value = values.cut(Value(text, None, None), field.width, signed=False)
+        else:
+            value = values.variable(text, field.width)
+        self.scope.assume(field, value)
+        if self.scope.is_read(field.var) or travels:
+            self.out.line(f"{field.var} = {value.text}")
 
     def _given_at_egress(self) -> set[str]:
         names = [*AT_EGRESS, EGRESS_SPEC]
@@ -239,8 +250,13 @@ class Module:
         return names
 
     def _is_wanted(self, name: str) -> bool:
+        """Whether egress reads a field, or the variable that stands for it."""
         field = self.model.well_known(name)
-        return field is not None and self.scope.is_read(field.var, "egress", "deparser")
+        if field is None:
+            return False
+        late = ("egress", "deparser")
+        source = AT_EGRESS[name].rpartition(".")[2]
+        return self.scope.is_read(field.var, *late) or self.scope.is_read(source, *late)
 
     def _stamps(self) -> bool:
         """Whether egress reads what the traffic manager writes on packets."""
@@ -266,7 +282,7 @@ class Module:
         ControlCode(out, scope, self.model.egress).write()
         spec = self.model.well_known(EGRESS_SPEC)
         if spec is not None and scope.is_written(spec.var, "egress"):
-            scope.usage.reads["egress"].add(spec.var)
+            scope.note_read(spec.var)
             with out.block(f"if {spec.var} == 511:"):
                 out.line("return None")
         if self.early:

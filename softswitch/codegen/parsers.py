@@ -43,20 +43,21 @@ class Offset:
 
 
 class ParserCode:
-    """Writes the parser. ``_offset`` is where the payload begins when it is done."""
+    """Writes the parser. ``_offset`` is where the payload begins when it is done; ``early``:
+    ingress deparses, nothing of a header that was not extracted travels on."""
 
-    def __init__(self, out: Writer, scope: Scope) -> None:
+    def __init__(self, out: Writer, scope: Scope, early: bool) -> None:
         self.out = out
         self.scope = scope
+        self.early = early
         self.advances = 0
         self.error = scope.model.well_known("standard_metadata.parser_error")
 
     def write(self) -> None:
         self.scope.section = "parser"
-        error = self.error
-        codes = self.scope.model.errors
-        if error is not None and self.scope.is_read(error.var) and codes.get("NoError", 0):
-            self.out.line(f"{error.var} = {codes['NoError']}")
+        no_error = values.const(self.scope.model.errors.get("NoError", 0))
+        if self.error is not None and self.scope.write(self.error, no_error):
+            self.out.line(f"{self.error.var} = {no_error.text}")
         init = self.scope.model.init_state
         if init is None:
             self._finish(Offset("", 0), frozenset())
@@ -121,7 +122,7 @@ class ParserCode:
         self._need(at.plus(header.size), at, done)
         self._fields(header, at)
         self.out.line(f"{valid_var(header)} = 1")
-        self.scope.write_valid(header)
+        self.scope.write_valid(header, 1)
         return at.plus(header.size), done | {header.name}
 
     def _fields(self, header: Header, at: Offset) -> None:
@@ -138,6 +139,7 @@ class ParserCode:
             self.out.line(f"{start_var(header)} = {at.at(0)}")
         for field in needed:
             self.out.line(f"{field.var} = {_extraction(header, field, at, whole)}")
+            self.out.facts.stored(field.var)
 
     def _set(self, params: list[Json], at: Offset, done: frozenset[str], place: str) -> None:
         if params[0]["type"] != "field":
@@ -147,8 +149,9 @@ class ParserCode:
             value = self._lookahead(params[1]["value"], at, done)
         else:
             value = evaluate(params[1], self.scope, place)
-        if self.scope.write(field):
-            self.out.line(f"{field.var} = {values.cut(value, field.width, field.signed).text}")
+        kept = values.cut(value, field.width, field.signed)
+        if self.scope.write(field, kept):
+            self.out.line(f"{field.var} = {kept.text}")
 
     def _lookahead(self, value: Json, at: Offset, done: frozenset[str]) -> Value:
         bit, width = value
@@ -192,7 +195,7 @@ class ParserCode:
         if bad.constant == 0:
             return
         with self.out.block(f"if {bad.text}:"):
-            if self.error is not None and self.scope.write(self.error):
+            if self.error is not None and self.scope.write(self.error, code):
                 self.out.line(f"{self.error.var} = {code.text}")
             self._finish(at, done)
             self.out.line("break")
@@ -203,13 +206,15 @@ class ParserCode:
         for header in self.scope.model.headers.values():
             if header.metadata or header.name in done:
                 continue
-            if self.scope.is_used(valid_var(header)) or header.name in self.scope.model.deparser:
+            if self.scope.is_read(valid_var(header)):
                 cleared.append(valid_var(header))
-            cleared += [f.var for f in header.fields if self.scope.is_used(f.var)]
-            if self.scope.rebuilt(header):
-                cleared.append(base_var(header))
-            elif self.scope.header_is_sent(header):
-                cleared.append(start_var(header))
+            later = ("ingress", "egress") if self.early else ("ingress", "egress", "deparser")
+            cleared += [f.var for f in header.fields if self.scope.is_read(f.var, *later)]
+            if not self.early and header.name in self.scope.model.deparser:
+                rebuilt = self.scope.rebuilt(header)
+                cleared.append(base_var(header) if rebuilt else start_var(header))
+        for name in cleared:
+            self.out.facts.stored(name)
         if cleared:
             self.out.line(" = ".join([*cleared, "0"]))
         self.out.line(f"_offset = {at.at(0)}")

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from softswitch.codegen import values
+from softswitch.codegen.facts import Facts, is_cheap, names_in
 from softswitch.codegen.values import Value
 from softswitch.errors import ProgramError
 from softswitch.model import Field, Header, ProgramModel
@@ -30,6 +31,8 @@ class Usage:
 
     reads: dict[str, set[str]] = field(default_factory=lambda: {s: set() for s in SECTIONS})
     writes: dict[str, set[str]] = field(default_factory=lambda: {s: set() for s in SECTIONS})
+    #: Read where not every path has stored before.
+    uninitialised: dict[str, set[str]] = field(default_factory=lambda: {s: set() for s in SECTIONS})
 
     def read_in(self, *sections: str) -> set[str]:
         return set().union(*(self.reads[s] for s in sections or SECTIONS))
@@ -43,6 +46,7 @@ class Scope:
     None in the first pass, which takes everything to be used."""
 
     def __init__(self, model: ProgramModel, previous: Usage | None) -> None:
+        self.facts = Facts()
         self.model = model
         self.previous = previous
         self.usage = Usage()
@@ -65,29 +69,55 @@ class Scope:
         if name == VALID:
             return self.read_valid(self.header(header, place))
         found = self.field(header, name, place)
-        self.usage.reads[self.section].add(found.var)
-        return values.variable(found.var, found.width, found.signed)
+        return self._known(found.var) or values.variable(found.var, found.width, found.signed)
 
     def read_valid(self, header: Header) -> Value:
         if header.metadata:
             return values.const(1)
         name = valid_var(header)
-        self.usage.reads[self.section].add(name)
-        return values.variable(name, 1)
+        return self._known(name) or values.variable(name, 1)
 
-    def write(self, found: Field) -> bool:
-        """Record a store; False when nobody reads the field and the store can be left out."""
+    def _known(self, var: str) -> Value | None:
+        """What the variable is known to hold; records what is read instead of it."""
+        value = self.facts.known(var)
+        for name in (var,) if value is None else names_in(value.text):
+            self.note_read(name)
+        return value
+
+    def note_read(self, name: str) -> None:
+        self.usage.reads[self.section].add(name)
+        if not self.facts.is_assigned(name):
+            self.usage.uninitialised[self.section].add(name)
+
+    def write(self, found: Field, value: Value | None = None) -> bool:
+        """Record a store, of ``value`` (already cut to the field) where it is known before;
+        False when nobody reads the field and the store can be left out."""
         self.usage.writes[self.section].add(found.var)
+        self.assume(found, value)
         return self.is_read(found.var)
 
-    def write_valid(self, header: Header) -> None:
-        self.usage.writes[self.section].add(valid_var(header))
+    def assume(self, found: Field, value: Value | None) -> None:
+        """From here on the field holds the value."""
+        self.facts.stored(found.var, value if value is not None and is_cheap(value) else None)
+        if value is not None and self.facts.known(found.var) is None:
+            self.facts.narrowed(found.var, value)
+
+    def write_valid(self, header: Header, value: int | None = None) -> None:
+        name = valid_var(header)
+        self.usage.writes[self.section].add(name)
+        self.facts.stored(name, None if value is None else values.const(value))
 
     def is_read(self, var: str, *sections: str) -> bool:
         return self.previous is None or var in self.previous.read_in(*sections)
 
     def is_written(self, var: str, *sections: str) -> bool:
         return self.previous is None or var in self.previous.written_in(*sections)
+
+    def starts_unset(self, var: str, *sections: str) -> bool:
+        """Whether the variable may be read before anything was stored to it."""
+        if self.previous is None:
+            return True
+        return any(var in self.previous.uninitialised[s] for s in sections)
 
     def is_used(self, var: str) -> bool:
         return self.is_read(var) or self.is_written(var)
@@ -120,17 +150,15 @@ def start_var(header: Header) -> str:
 
 
 class Writer:
-    """Indented lines of Python."""
+    """Indented lines of Python; a block is a level of ``facts``."""
 
-    def __init__(self) -> None:
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
         self.lines: list[str] = []
         self.depth = 0
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
-
-    def indent(self) -> Indent:
-        return Indent(self)
 
     def block(self, text: str) -> Indent:
         self.line(text)
@@ -144,6 +172,7 @@ class Indent:
         self.writer = writer
 
     def __enter__(self) -> None:
+        self.writer.facts.enter()
         self.writer.depth += 1
         self.start = len(self.writer.lines)
 
@@ -151,3 +180,4 @@ class Indent:
         if len(self.writer.lines) == self.start:
             self.writer.line("pass")
         self.writer.depth -= 1
+        self.writer.facts.leave()

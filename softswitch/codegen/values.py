@@ -16,13 +16,16 @@ MAX_SHIFT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """``text`` is a complete expression; ``atom`` when it needs no parentheses inside another."""
+    """``text`` is a complete expression; ``atom`` when it needs no parentheses inside another.
+    ``origin`` is the condition that became a number, ``inverse`` the text of the opposite."""
 
     text: str
     lo: int | None
     hi: int | None
     boolean: bool = False
     atom: bool = False
+    origin: Value | None = None
+    inverse: str = ""
 
     @property
     def constant(self) -> int | None:
@@ -58,6 +61,8 @@ def variable(name: str, width: int, signed: bool = False) -> Value:
 def as_bool(value: Value) -> Value:
     if value.boolean:
         return value
+    if value.origin is not None:
+        return value.origin
     if value.constant is not None:
         return truth(value.constant != 0)
     if value.atom and value.within(0, 1):
@@ -70,7 +75,7 @@ def as_int(value: Value) -> Value:
         return value
     if value.constant is not None:
         return const(value.constant)
-    return Value(f"1 if {value.text} else 0", 0, 1)
+    return Value(f"1 if {value.text} else 0", 0, 1, origin=value)
 
 
 def cut(value: Value, width: int, signed: bool) -> Value:
@@ -239,10 +244,33 @@ def _binary(a: Value, op: str, b: Value, lo: int | None, hi: int | None) -> Valu
     return Value(f"{a.operand} {op} {b.operand}", lo, hi)
 
 
+#: Whether the comparison is settled when all of a's range lies below, or above, all of b's.
+_BELOW = {"<": True, "<=": True, ">": False, ">=": False, "==": False, "!=": True}
+_ABOVE = {"<": False, "<=": False, ">": True, ">=": True, "==": False, "!=": True}
+
+
+_OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
 def compare(a: Value, op: str, b: Value) -> Value:
     if a.constant is not None and b.constant is not None:
         return truth(_FOLD[op](a.constant, b.constant))
-    return Value(f"{as_int(a).operand} {op} {as_int(b).operand}", 0, 1, boolean=True)
+    if a.hi is not None and b.lo is not None:
+        if a.hi < b.lo:
+            return truth(_BELOW[op])
+        if a.hi == b.lo and op in ("<=", ">"):
+            return truth(op == "<=")
+    if a.lo is not None and b.hi is not None:
+        if a.lo > b.hi:
+            return truth(_ABOVE[op])
+        if a.lo == b.hi and op in (">=", "<"):
+            return truth(op == ">=")
+    for flag, number in ((a, b), (b, a)):
+        if op in ("==", "!=") and flag.within(0, 1) and number.constant in (0, 1):
+            return as_bool(flag) if (op == "==") == (number.constant == 1) else negate(flag)
+    left, right = as_int(a).operand, as_int(b).operand
+    inverse = f"{left} {_OPPOSITE[op]} {right}"
+    return Value(f"{left} {op} {right}", 0, 1, boolean=True, inverse=inverse)
 
 
 def both(a: Value, b: Value) -> Value:
@@ -265,7 +293,7 @@ def negate(a: Value) -> Value:
     a = as_bool(a)
     if a.constant is not None:
         return truth(not a.constant)
-    return Value(f"not {a.operand}", 0, 1, boolean=True)
+    return Value(a.inverse or f"not {a.operand}", 0, 1, boolean=True, inverse=a.text)
 
 
 def choose(condition: Value, a: Value, b: Value) -> Value:
