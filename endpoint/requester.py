@@ -185,7 +185,7 @@ class Requester:
         lost: list[Transmission] = []
         board = self.board
         before = board.acked_bytes
-        rtt_ns = None
+        rtt_ns = exact = cause = None
         if sack.probe_id is not None:
             cause_order = self._probe_orders.get(sack.probe_id, 0)
         else:
@@ -197,11 +197,17 @@ class Requester:
                 rtt_ns = now_ns - exact.sent_ns
                 self.rtt.add(rtt_ns)
                 self.paths.delivered(exact.ev)
-                board.settle(cause, exact, now_ns, lost)
-        board.advance(cack, now_ns, lost)
+            else:
+                cause = None
+        # The cause comes last: a SACK may have overtaken those of packets that arrived before it
+        # on the same path, and must not let rule (a) find them lost while it says they are there.
+        board.advance(cack, now_ns, lost, cause)
         if sack.bitmap:
             base = cack + sack.sack_offset
-            board.take_bitmap(sack.bitmap, base, self._next_psn, cause_order, now_ns, lost)
+            board.take_bitmap(sack.bitmap, base, self._next_psn, cause_order, now_ns, lost, cause)
+        if cause is not None:
+            board.settle(cause, exact, now_ns)
+        self.loss.overtaken(lost)
         received = board.take_received(sack.rcvd_units)
         acked = board.acked_bytes - before
         if acked:

@@ -42,24 +42,28 @@ class Scoreboard:
         """A new transmission of the PSN goes out: whether that one is missing is open."""
         self._missing &= ~(1 << (psn - self.cack - 1))
 
-    def settle(
-        self, psn: int, exact: Transmission | None, now_ns: int, lost: list[Transmission]
-    ) -> None:
+    def settle(self, psn: int, exact: Transmission | None, now_ns: int) -> None:
         """One PSN is acknowledged; `exact` is the transmission that arrived, where known."""
         latest = self.loss.current.get(psn)
         if latest is None:
             return
         self.acked_bytes += latest.size
         self._on_settled(latest, now_ns)
-        self.loss.acknowledge(psn, exact, lost)
+        self.loss.acknowledge(psn, exact)
 
-    def advance(self, cack: int, now_ns: int, lost: list[Transmission]) -> None:
-        """Everything up to `cack` has arrived; one that is not newer changes nothing."""
+    def advance(
+        self, cack: int, now_ns: int, lost: list[Transmission], cause: int | None = None
+    ) -> None:
+        """Everything up to `cack` has arrived; one that is not newer changes nothing.
+
+        `cause`, a PSN that the caller settles itself, is left to it.
+        """
         moved = cack - self.cack
         if moved <= 0:
             return
         for psn in range(self.cack + 1, cack + 1):
-            self.settle(psn, None, now_ns, lost)
+            if psn != cause:
+                self.settle(psn, None, now_ns)
         self._acked >>= moved
         self._missing >>= moved
         self.cack = cack
@@ -72,10 +76,11 @@ class Scoreboard:
         cause_order: int,
         now_ns: int,
         lost: list[Transmission],
+        cause: int | None = None,
     ) -> None:
         """A SACK's bitmap, bit 0 standing for PSN `base`; PSNs from `sent_psns` on were never
         sent, and their bits are ignored. `cause_order` is that of the transmission or probe that
-        caused the SACK, 0 when unknown: then gaps tell nothing."""
+        caused the SACK, 0 when unknown: then gaps tell nothing. `cause` as for `advance`."""
         shift = base - self.cack - 1  # negative for a bitmap that is older than our cack
         seen = bitmap << shift if shift >= 0 else bitmap >> -shift
         seen &= (1 << (sent_psns - 1 - self.cack)) - 1
@@ -84,7 +89,9 @@ class Scoreboard:
         while fresh:
             low = fresh & -fresh
             fresh ^= low
-            self.settle(self.cack + low.bit_length(), None, now_ns, lost)
+            psn = self.cack + low.bit_length()
+            if psn != cause:
+                self.settle(psn, None, now_ns)
         if cause_order == 0 or seen == 0:
             return
         below_base = (1 << shift) - 1 if shift > 0 else 0
