@@ -46,7 +46,7 @@ def _quiet(result: RunResult, expect: Expectations) -> Iterator[Check]:
             yield _at_least("min_trimmed_share", share, expect.min_trimmed_share)
         if expect.max_trimmed_share is not None:
             yield _at_most("max_trimmed_share", share, expect.max_trimmed_share)
-    retired = sum(1 for change in result.ev_changes if change.new == "ASSUMED_BAD")
+    retired = sum(1 for change in result.ev_changes if change.new == "assumed_bad")
     if expect.no_ev_assumed_bad:
         yield _none("no_ev_assumed_bad", retired, "EVs retired")
     if expect.min_evs_assumed_bad is not None:

@@ -2,8 +2,9 @@
 """Which stretch of a run shows the fabric before and after each fault, and what was alive in it.
 
 Before a fault: at most ``window`` long, ending at the fault. After it: from ``settle`` after it
-(``settle_mended`` after a mend, since paths return through probes) until the next thing that breaks or mends, or the end of posting. Neither reaches across another
-fault: a stretch with two states of the fabric has no one max-flow.
+(``settle_mended`` after a mend, since paths return through probes) until the next thing that
+breaks or mends, or the end of posting. Neither reaches across another fault: a stretch with two
+states of the fabric has no one max-flow.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from endpoint.memory import Access
-from endpoint.queue_pair import QpConfig
+from endpoint.qp_config import QpConfig
 from testbed.scenario import EndpointOptions
 from testbed.virtual.host import HostNode
 from testbed.virtual.traffic import Flow
