@@ -87,6 +87,7 @@ class LossDetector:
         self._by_ev: dict[int, deque[Transmission]] = {}
         self._by_time: deque[Transmission] = deque()
         self._ev_acked: dict[int, int] = {}  # newest order acknowledged on each path
+        self._moved: dict[int, None] = {}  # paths with news for rule (a), in order
         self._newest_acked = 0
 
     def sent(self, transmission: Transmission) -> None:
@@ -112,14 +113,12 @@ class LossDetector:
             candidate = candidate.prior
         return candidate
 
-    def acknowledge(
-        self, psn: int, exact: Transmission | None, lost: list[Transmission]
-    ) -> Transmission | None:
+    def acknowledge(self, psn: int, exact: Transmission | None) -> Transmission | None:
         """Settles a PSN; returns its latest transmission, or None when it was settled before.
 
         `exact` is the transmission that is known to have arrived, if one is: a PSN sent twice
-        does not say which did, and then proves nothing about any path. What rule (a) finds is
-        appended to `lost`.
+        does not say which did, and then proves nothing about any path. What it proves under rule
+        (a) waits for `overtaken`, when everything that the same SACK acknowledges is settled.
         """
         latest = self.current.pop(psn, None)
         if latest is None:
@@ -133,21 +132,22 @@ class LossDetector:
         if exact is not None:
             if exact.order > self._newest_acked:
                 self._newest_acked = exact.order
-            if exact.keeps_order:
-                self._path_moved(exact, lost)
+            if exact.keeps_order and exact.order > self._ev_acked.get(exact.ev, 0):
+                self._ev_acked[exact.ev] = exact.order
+                self._moved[exact.ev] = None
         return latest
 
-    def _path_moved(self, arrived: Transmission, lost: list[Transmission]) -> None:
-        """Rule (a), for what is known missing already; the rest is caught by `mark_missing`."""
-        ev, order = arrived.ev, arrived.order
-        if order <= self._ev_acked.get(ev, 0):
-            return
-        self._ev_acked[ev] = order
-        queue = self._by_ev[ev]
-        while queue and queue[0].order <= order:
-            overtaken = queue.popleft()
-            if overtaken.missing and overtaken.fate is IN_FLIGHT:
-                self._lose(overtaken, LossRule.SAME_PATH, lost)
+    def overtaken(self, lost: list[Transmission]) -> None:
+        """Rule (a) for what is known missing already: appends to `lost` what a later arrival on
+        its path has overtaken. What becomes known missing later is caught by `mark_missing`."""
+        for ev in self._moved:
+            order = self._ev_acked[ev]
+            queue = self._by_ev[ev]
+            while queue and queue[0].order <= order:
+                passed = queue.popleft()
+                if passed.missing and passed.fate is IN_FLIGHT:
+                    self._lose(passed, LossRule.SAME_PATH, lost)
+        self._moved.clear()
 
     def mark_missing(self, psn: int, cause_order: int, lost: list[Transmission]) -> bool:
         """A SACK caused by transmission `cause_order` shows `psn` as not received.

@@ -311,7 +311,7 @@ class QueuePair:
         for probe in self._probes.expire(now_ns, timeout):
             if probe.purpose is ProbePurpose.HEALTH:
                 self.evs.probe_lost(probe.ev, now_ns, probe.sent_ns)
-        for ev in self.evs.probes_due(now_ns, smoothed):
+        for ev in self.evs.probes_due(now_ns, self.requester.probe_pace_ns):
             self._send_probe(ev, ProbePurpose.HEALTH, now_ns)
         self.reverse.expire(now_ns, timeout)
         reverse_ev = self.reverse.probe_due(now_ns, smoothed)

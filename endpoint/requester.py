@@ -304,6 +304,15 @@ class Requester:
         if len(orders) > _PROBES_REMEMBERED:
             del orders[next(iter(orders))]
 
+    @property
+    def probe_pace_ns(self) -> int:
+        """The round trip by which paths are probed: the smoothed one, or, while the timer fires
+        without progress, a sixteenth of the timer, so that silence is not met with a flood."""
+        if not self._retries:
+            return self.rtt.smoothed_ns
+        interval = self.config.retry.interval_ns(self._retries, self.rtt.loss_delay_ns)
+        return max(self.rtt.smoothed_ns, interval // 16)
+
     def next_timer_ns(self) -> int | None:
         """When `on_timer` has something to do, if ever."""
         if not self._messages:

@@ -52,9 +52,7 @@ class Lab:
         room: int = 4,
     ) -> None:
         self.fabric = load(fabric) if isinstance(fabric, str) else fabric
-        self.nics = {
-            i: Nic(NicConfig(self.fabric, i), random.Random(f"{seed} {i}")) for i in hosts
-        }
+        self.nics = {i: Nic(NicConfig(self.fabric, i), random.Random(f"{seed} {i}")) for i in hosts}
         self.by_address = {nic.address: i for i, nic in self.nics.items()}
         self.delay = delay
         self.line = line
@@ -93,6 +91,11 @@ class Lab:
     def rule(self, rule: Rule) -> None:
         """Adds a rule in front of the others."""
         self.rules.insert(0, rule)
+
+    def losing(self, share: float, seed: int = 1) -> Rule:
+        """A rule that loses this share of all frames."""
+        rng = random.Random(seed)
+        return lambda sent: [] if rng.random() < share else None
 
     # -- running ------------------------------------------------------------------------------
 
@@ -223,3 +226,8 @@ def transfer(lab: Lab, size: int = 200_000, config: QpConfig | None = None, imm:
     qa.post_write(7, data, region.va, region.rkey, imm=imm, now_ns=lab.now)
     lab.run(done=lambda: bool(lab.completions[a]))
     return qa, qb, bytes(region.buffer) == data
+
+
+def fabric_with(name: str = "demo", **changes: object) -> Fabric:
+    """A preset with some fields changed."""
+    return Fabric(load(name).spec.model_copy(update=changes))
