@@ -64,14 +64,15 @@ class PathLossy(_Lasting):
     """Frames of one path (one EV of one pair of hosts) are lost with probability ``share``.
 
     The path goes from ``source`` to ``destination`` in ``plane``, over the T1 that hangs on
-    ``uplink`` (0-based; ignored when both hosts share a T0).
+    ``uplink`` (0-based; ignored when both hosts share a T0). Without ``uplink`` it is one that
+    the workload's flow between the two has in use when the fault begins.
     """
 
     kind: Literal["path_lossy"]
     source: str
     destination: str
     plane: int = Field(ge=0)
-    uplink: int = Field(default=0, ge=0)
+    uplink: int | None = Field(default=None, ge=0)
     share: float = Field(gt=0, le=1)
 
 
@@ -123,9 +124,15 @@ class FaultTarget(Protocol):
         """Lose a share of the frames of both directions."""
 
     def thin_path(
-        self, source: str, destination: str, plane: int, uplink: int, share: float, occurrence: int
+        self,
+        source: str,
+        destination: str,
+        plane: int,
+        uplink: int | None,
+        share: float,
+        occurrence: int,
     ) -> None:
-        """Lose a share of the frames that follow one path."""
+        """Lose a share of the frames that follow one path; None: one that is in use now."""
 
     def stop_switch(self, switch: str, occurrence: int) -> None:
         """Stop a switch: queues, tables and carrier of all its links are gone."""
@@ -219,7 +226,8 @@ def _subject(fault: Fault) -> str:
         case SwitchStop() | SwitchSilent():
             return fault.switch
         case PathLossy():
-            return f"{fault.source}→{fault.destination} plane {fault.plane} uplink {fault.uplink}"
+            path = "a path in use" if fault.uplink is None else f"uplink {fault.uplink}"
+            return f"{fault.source}→{fault.destination} plane {fault.plane} {path}"
         case _:
             return fault.link
 

@@ -26,7 +26,10 @@ class Wire:
 
 
 class Breaker:
-    """Carries out faults, and lets hosts know of their carrier after ``carrier_delay_ns``."""
+    """Carries out faults, and lets hosts know of their carrier after ``carrier_delay_ns``.
+
+    ``uplink_in_use`` gives an uplink that the flow between two hosts uses in a plane.
+    """
 
     def __init__(
         self,
@@ -36,6 +39,7 @@ class Breaker:
         switches: dict[str, SwitchNode],
         losses: Losses,
         carrier_delay_ns: int,
+        uplink_in_use: Callable[[str, str, int], int],
     ) -> None:
         self._loop = loop
         self._fabric = fabric
@@ -43,6 +47,7 @@ class Breaker:
         self._switches = switches
         self._losses = losses
         self._carrier_delay_ns = carrier_delay_ns
+        self._uplink_in_use = uplink_in_use
         self._cut_by: dict[str, set[int]] = {}
         self._repairs: dict[int, list[Callable[[], None]]] = {}
 
@@ -58,8 +63,16 @@ class Breaker:
         self._spoil(self._wires[link], Condition(occurrence, "link lossy", share))
 
     def thin_path(
-        self, source: str, destination: str, plane: int, uplink: int, share: float, occurrence: int
+        self,
+        source: str,
+        destination: str,
+        plane: int,
+        uplink: int | None,
+        share: float,
+        occurrence: int,
     ) -> None:
+        if uplink is None:
+            uplink = self._uplink_in_use(source, destination, plane)
         src, dst = self._fabric.host(source), self._fabric.host(destination)
         address = self._fabric.path_template(src.index, dst.index).address(plane, uplink)
         name = self._fabric.link_at(source, plane).name

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from endpoint.events import Completion, WorkOpcode
 from testbed.losses import FlowKey
-from testbed.scenario import RingAllReduce, Scenario
+from testbed.scenario import RingAllReduce, Scenario, ScenarioError
 from testbed.virtual.connect import connect
 from testbed.virtual.host import HostNode
 from testbed.virtual.loop import EventLoop
@@ -15,6 +15,7 @@ from testbed.virtual.ring import RingHost, RingTraffic
 from testbed.virtual.traffic import Flow, FlowTraffic
 from testbed.workload import DataPool, flow_plans, pairs, ring_plan
 from topologies.fabric import Fabric
+from topologies.sids import ev_plane, ev_uplink
 
 _Handler = Callable[[Completion, int], None]
 
@@ -128,6 +129,21 @@ class FlowBook:
     def srtt_ns(self, key: FlowKey) -> int:
         """The sender's smoothed round trip of the flow that a frame belongs to."""
         return self.by_wire[key].srtt_ns
+
+    def uplink_in_use(self, source: str, destination: str, plane: int) -> int:
+        """An uplink that the flow from one host to another sends over in a plane now.
+
+        `ScenarioError` when the workload has no such flow, or it uses no path there.
+        """
+        for flow in self.flows:
+            if (flow.sender.name, flow.receiver.name) == (source, destination):
+                for ev in flow.sender_qp.evs.active():
+                    if ev_plane(ev) == plane:
+                        return ev_uplink(ev)
+        raise ScenarioError(
+            f"{self._scenario.name}: faults: no flow {source}→{destination} has a path "
+            f"in use in plane {plane}"
+        )
 
     def of_qp(self, host: str, qpn: int) -> Flow | None:
         """The flow that a QP of a host belongs to, at either end."""

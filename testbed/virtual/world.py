@@ -12,11 +12,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from endpoint.nic import Nic, NicConfig
-
 from controller.queues import port_queues
 from controller.tables import switch_entries
 from endpoint.events import Event
+from endpoint.nic import Nic, NicConfig
 from endpoint.wire.pcap import PcapWriter
 from softswitch.program import Program
 from softswitch.queues import PortScheduler
@@ -63,8 +62,8 @@ class VirtualWorld:
         self.hosts = [self._host(host.name, host.index) for host in fabric.hosts]
         self.switches = {node.name: self._switch(node.name, program) for node in fabric.switches()}
         self.wires = self._wires()
-        self.occurrences = self._plan_faults()
         self.flows = FlowBook(self.loop, fabric, scenario, self.hosts, seed)
+        self.occurrences = self._plan_faults()
         for flow in self.flows.flows:
             stats = flow.receiver_qp.stats
             flow.receiver.expect(flow.receiver_qp.qpn, stats, self.flow_goodput.add_row())
@@ -144,6 +143,7 @@ class VirtualWorld:
             self.switches,
             self.losses,
             self.scenario.endpoint.carrier_delay,
+            self.flows.uplink_in_use,
         )
         nic_links = {
             (wire.host.name, wire.host_port): wire.name
