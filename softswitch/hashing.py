@@ -93,6 +93,9 @@ ALGORITHMS: dict[str, tuple[Algorithm, int]] = {
     "cksum16": (csum16, 16),
     "crc16": (crc16, 16),
     "crcCCITT": (crc_ccitt, 16),
+    # As they are until a control plane changes their parameters, which it cannot here.
+    "crc16_custom": (crc16, 16),
+    "crc32_custom": (crc32, 32),
     "crc32": (crc32, 32),
     "xor16": (xor16, 16),
     "xor32": (xor32, 32),
