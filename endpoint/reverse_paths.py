@@ -16,7 +16,10 @@ MISSES_TO_REPLACE = 2
 
 
 class _Current:
-    """A plane's reverse EV. ``suspect``: it took over from a dead one and was not proven yet."""
+    """A plane's reverse EV.
+
+    ``suspect``: not proven since it took over from a dead one, or since its port came up.
+    """
 
     __slots__ = ("candidates", "ev", "misses", "plane", "suspect")
 
@@ -82,8 +85,16 @@ class ReversePaths:
         return self._currents[plane].ev
 
     def in_doubt(self, plane: int) -> bool:
-        """Whether the plane's reverse EV has an unanswered probe, or replaced a dead one."""
+        """Whether the plane's reverse EV has an unanswered probe, or is still to be proven."""
         return self._currents[plane].in_doubt
+
+    def _set_ports(self, local: int, peer: int) -> None:
+        came_up = local & peer & ~(self._local_ports & self._peer_ports)
+        self._local_ports, self._peer_ports = local, peer
+        for current in self._currents.values():
+            if came_up >> current.plane & 1:
+                current.suspect = True
+        self._choose()
 
     def _choose(self) -> None:
         usable = self._local_ports & self._peer_ports
@@ -93,14 +104,12 @@ class ReversePaths:
             self._turn = 0
 
     def set_local_ports(self, mask: int) -> None:
-        """Usable ports of this NIC (bit = plane)."""
-        self._local_ports = mask
-        self._choose()
+        """Usable ports of this NIC (bit = plane). A plane that comes up is in doubt at first."""
+        self._set_ports(mask, self._peer_ports)
 
     def set_peer_ports(self, mask: int) -> None:
-        """Usable ports of the peer's NIC."""
-        self._peer_ports = mask
-        self._choose()
+        """Usable ports of the peer's NIC; otherwise as the local ones."""
+        self._set_ports(self._local_ports, mask)
 
     # -- what data teaches --------------------------------------------------------------------
 
@@ -164,6 +173,7 @@ class ReversePaths:
         """The probe that ``probe_due`` asked for left under this id."""
         if len(self._probes) >= self._limit:
             self._missed(self._probes.pop(next(iter(self._probes)))[0])
+        self._probes.pop(request_id, None)
         self._probes[request_id] = (ev, now_ns)
 
     def probe_answered(self, request_id: int, now_ns: int) -> int | None:
@@ -178,9 +188,12 @@ class ReversePaths:
     def expire(self, now_ns: int, timeout_ns: int) -> None:
         """Gives up probes sent ``timeout_ns`` ago or earlier."""
         until = now_ns - timeout_ns
-        old = [i for i, (_ev, sent_ns) in self._probes.items() if sent_ns <= until]
-        for request_id in old:
-            self._missed(self._probes.pop(request_id)[0])
+        while self._probes:
+            request_id, (ev, sent_ns) = next(iter(self._probes.items()))
+            if sent_ns > until:
+                return
+            del self._probes[request_id]
+            self._missed(ev)
 
     def _missed(self, ev: int) -> None:
         current = self._currents[ev_plane(ev)]
@@ -193,7 +206,9 @@ class ReversePaths:
 
     def next_timer_ns(self, timeout_ns: int) -> int | None:
         """When ``probe_due`` or ``expire`` has something to do; None when neither."""
-        times = [sent_ns + timeout_ns for _ev, sent_ns in self._probes.values()]
-        if self._trip_ns is not None:
-            times.append(self._trip_ns + self._srtt_ns)
-        return min(times, default=None)
+        due = None if self._trip_ns is None else self._trip_ns + self._srtt_ns
+        if self._probes:
+            given_up = next(iter(self._probes.values()))[1] + timeout_ns
+            if due is None or given_up < due:
+                due = given_up
+        return due

@@ -64,6 +64,20 @@ def test_a_replacement_inherits_the_turn(make_set):
     assert sorted(take(evs, 16)) == evs.active()
 
 
+def test_an_ev_without_replacement_leaves_the_rotation_at_once(make_set):
+    evs = make_set(2, 8, seed=5)
+    used = take(evs, 5)
+    waiting = next(ev for ev in evs.active() if ev not in used)
+    evs.retire(waiting, 0)
+    assert waiting not in take(evs, 10)
+    assert sorted(take(evs, 15)) == evs.active()
+    for ev in evs.active():
+        evs.skip(ev, 0)
+    used_anyway = evs.next(0)
+    good = [ev for ev in evs.active() if evs.state(ev) is EvState.GOOD]
+    assert good == [used_anyway], "the departed one is not counted as good"
+
+
 def test_skip_misses_exactly_one_turn(make_set):
     for seed in range(20):
         evs, twin = make_set(2, 8, seed=seed), make_set(2, 8, seed=seed)
@@ -72,6 +86,14 @@ def test_skip_misses_exactly_one_turn(make_set):
         undisturbed = take(twin, seed + 60)[seed:]
         undisturbed.remove(0x103)
         assert take(evs, 59) == undisturbed
+
+
+def test_more_marks_before_the_missed_turn_change_nothing(make_set):
+    once, thrice = make_set(1, 3), make_set(1, 3)
+    once.skip(1, 0)
+    for _ in range(3):
+        thrice.skip(1, 0)
+    assert take(once, 30) == take(thrice, 30)
 
 
 def test_skip_lasts_about_one_rotation(make_set):

@@ -163,6 +163,15 @@ def test_above_the_floor_again_a_lossy_ev_can_be_retired(make_set):
     assert [row[-1] for row in as_rows(evs)] == ["loss", FLOOR, "probes_passed", "loss", FLOOR]
 
 
+def test_a_second_stay_at_the_floor_is_a_second_event(make_set):
+    evs = make_set(1, 3, min_active=2)
+    for now in (1, 2):
+        evs.retire(0, now)
+        assert evs.retire(1, now) is EvState.GOOD
+        admit(evs, 0, now)
+    assert [e.ev for e in evs.drain_events() if e.cause == FLOOR] == [1, 1]
+
+
 def test_the_floor_does_not_hold_back_an_ev_that_has_a_replacement(make_set):
     evs = make_set(1, 2, backup=1, min_active=2)
     first, second = evs.active()
@@ -211,6 +220,14 @@ def test_deny_from_any_state_and_allow(make_set, before):
     evs.allow(3, 4)
     assert evs.state(3) is EvState.GOOD
     assert 3 in {evs.next(5) for _ in range(12)}
+
+
+def test_losses_from_before_an_ev_was_allowed_again_are_old_news(make_set):
+    evs = make_set(1, 4)
+    evs.deny(3, 10)
+    evs.allow(3, 20)
+    assert evs.retire(3, 30, sent_ns=9) is EvState.GOOD
+    assert evs.retire(3, 30, sent_ns=21) is EvState.ASSUMED_BAD
 
 
 def test_a_denied_ev_is_replaced_and_returns_to_the_backup(make_set):

@@ -65,6 +65,14 @@ class Walk(RuleBasedStateMachine):
     def skip(self, at):
         self.evs.skip(self.pick(at), self.now)
 
+    @rule()
+    def everything_is_congested(self):
+        for ev in self.evs.active():
+            self.evs.skip(ev, self.now)
+        used = self.evs.next(self.now)
+        good = [ev for ev in self.evs.active() if self.evs.state(ev) is EvState.GOOD]
+        assert good == ([] if used is None else [used]), "the soonest one, and no other yet"
+
     @rule(at=index, cause=st.sampled_from(sorted(RETIRE_INPUTS)))
     def retire(self, at, cause):
         ev = self.pick(at)

@@ -68,6 +68,7 @@ def test_no_probe_while_data_flows_both_ways(reverse):
         reverse.data_received(k * RTT)
         reverse.data_sent()
         assert reverse.probe_due((k + 1) * RTT, RTT) is None
+    assert len(receive_only(reverse, 2, start=20 * RTT)) == 2, "only receiving again"
 
 
 def test_probes_alternate_between_a_current_ev_and_a_random_one():
@@ -166,8 +167,17 @@ def test_planes_with_a_port_down_carry_no_control_packets_and_no_probes(reverse)
     reverse.set_local_ports(0b1000)
     assert reverse.next() is None
     assert receive_only(reverse, 3, start=500 * RTT) == []
+
+
+def test_a_plane_that_comes_up_waits_for_its_proof(reverse):
+    reverse.set_local_ports(0b1101)
     reverse.set_local_ports(0b1111)
-    assert set(planes_of(reverse, 10)) == {0, 1, 2}
+    assert reverse.in_doubt(1) and 1 not in planes_of(reverse, 12)
+    receive_only(reverse, 2 * PLANES)
+    assert set(planes_of(reverse, 4)) == {0, 1, 2, 3}
+    reverse.set_peer_ports(0b0000)
+    reverse.set_peer_ports(0b1111)
+    assert set(planes_of(reverse, 4)) == {0, 1, 2, 3}, "all in doubt are better than none"
 
 
 def test_a_plane_with_a_single_path_keeps_it():
