@@ -3,24 +3,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 
 class Bins:
-    """Payload bytes placed at destinations, in bins of ``bin_ns``, one row a plane (or a flow)."""
+    """Payload bytes placed at destinations, in bins of ``bin_ns``, one row a plane (or a flow).
 
-    __slots__ = ("_length", "bin_ns", "rows")
+    A row maps the number of a bin to its bytes: ``row[time_ns // bin_ns] += placed``.
+    """
 
-    def __init__(self, rows: int, bin_ns: int, duration_ns: int) -> None:
+    __slots__ = ("bin_ns", "rows")
+
+    def __init__(self, rows: int, bin_ns: int) -> None:
         if bin_ns < 1:
             raise ValueError("a bin is at least 1 ns wide")
         self.bin_ns = bin_ns
-        self._length = duration_ns // bin_ns + 1
-        self.rows = [[0] * self._length for _ in range(rows)]
+        self.rows: list[defaultdict[int, int]] = [defaultdict(int) for _ in range(rows)]
 
-    def add_row(self) -> list[int]:
+    def add_row(self) -> defaultdict[int, int]:
         """One more row, empty."""
-        self.rows.append([0] * self._length)
+        self.rows.append(defaultdict(int))
         return self.rows[-1]
 
     def mean_gbps(self, from_ns: int, to_ns: int, row: int | None = None) -> float | None:
@@ -33,13 +36,13 @@ class Bins:
         if last <= first:
             return None
         rows = self.rows if row is None else [self.rows[row]]
-        total = sum(sum(row[first:last]) for row in rows)
+        total = sum(row.get(i, 0) for row in rows for i in range(first, last))
         return round(total * 8 / ((last - first) * self.bin_ns), 3)
 
     def series_gbps(self, to_ns: int) -> list[list[float]]:
         """Every bin up to the one that holds ``to_ns``, by row, in Gb/s."""
-        bins = to_ns // self.bin_ns + 1
-        return [[round(b * 8 / self.bin_ns, 3) for b in row[:bins]] for row in self.rows]
+        bins = range(to_ns // self.bin_ns + 1)
+        return [[round(row.get(i, 0) * 8 / self.bin_ns, 3) for i in bins] for row in self.rows]
 
 
 def quantile(ordered: Sequence[int], percent: int) -> int:

@@ -318,3 +318,8 @@ def write_results(folder: Path, result: RunResult, surroundings: Environment) ->
 def read_result(path: Path) -> RunResult:
     """The result in this file; `ValueError` when it is not one."""
     return RunResult.model_validate_json(path.read_text(encoding="utf-8"))
+
+
+def read_environment(path: Path) -> Environment:
+    """The environment in this file; `ValueError` when it is not one."""
+    return Environment.model_validate_json(path.read_text(encoding="utf-8"))

@@ -43,17 +43,25 @@ class _Messages(_Part):
 
     @model_validator(mode="after")
     def _one_end(self) -> _Messages:
-        if (self.messages is None) == (self.until is None):
+        if (self.messages is None) == (self.until is None) and not getattr(self, "file", None):
             raise ValueError("give either messages (a flow) or until (a time), not both or none")
         return self
 
 
 class OneWrite(_Messages):
-    """One host writes to another."""
+    """One host writes to another: random bytes or, with ``file``, the bytes of a file, once."""
 
     kind: Literal["one_write"]
     source: str
     destination: str
+    file: str | None = None
+    """Path of a file, relative to the scenario's; its length takes the place of messages."""
+
+    @model_validator(mode="after")
+    def _file_alone(self) -> OneWrite:
+        if self.file is not None and (self.messages is not None or self.until is not None):
+            raise ValueError("with file, neither messages nor until: the file's length decides")
+        return self
 
 
 class Permutation(_Messages):
@@ -230,9 +238,19 @@ def parse_scenario(document: Any, *, source: str, folder: Path | None = None) ->
         scenario = Scenario.model_validate(document)
     except ValidationError as error:
         raise ScenarioError("\n".join(_problems(error, source))) from error
-    if scenario.topology.endswith((".yaml", ".yml")) and folder is not None:
-        scenario = scenario.model_copy(update={"topology": str(folder / scenario.topology)})
-    return scenario
+    return scenario if folder is None else _resolved(scenario, folder)
+
+
+def _resolved(scenario: Scenario, folder: Path) -> Scenario:
+    """The scenario with its paths, which are relative to its own file, made usable from here."""
+    changes: dict[str, Any] = {}
+    if scenario.topology.endswith((".yaml", ".yml")):
+        changes["topology"] = str(folder / scenario.topology)
+    workload = scenario.workload
+    if isinstance(workload, OneWrite) and workload.file is not None:
+        path = str(folder / workload.file)
+        changes["workload"] = workload.model_copy(update={"file": path})
+    return scenario.model_copy(update=changes)
 
 
 _KINDS = frozenset(

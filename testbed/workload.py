@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 from testbed.scenario import (
     AllToAll,
@@ -42,6 +44,14 @@ class FlowPlan:
     until_ns: int | None
     in_flight: int
     immediate: bool = False
+    total_bytes: int | None = None
+    """All messages together, when the last is shorter than the others."""
+
+    def length(self, number: int) -> int:
+        """Bytes of message ``number``."""
+        if self.total_bytes is None:
+            return self.message_bytes
+        return min(self.message_bytes, self.total_bytes - number * self.message_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +134,8 @@ def flow_plans(workload: Workload, hosts: Sequence[str], seed: int) -> list[Flow
     if isinstance(workload, RingAllReduce):
         raise TypeError("a ring all-reduce has a ring_plan")
     plans = []
+    total = file_bytes(workload)
+    messages = workload.messages if total is None else -(-total // workload.message_bytes)
     for group, source, destination in pairs(workload, hosts, seed):
         late = isinstance(workload, Incast) and group == "incast"
         plans.append(
@@ -133,14 +145,31 @@ def flow_plans(workload: Workload, hosts: Sequence[str], seed: int) -> list[Flow
                 source=source,
                 destination=destination,
                 message_bytes=workload.message_bytes,
-                messages=None if group == "victim" else workload.messages,
+                messages=messages,
                 start_ns=workload.start if late else 0,
                 until_ns=workload.until,
                 in_flight=workload.in_flight,
                 immediate=workload.immediate,
+                total_bytes=total,
             )
         )
     return plans
+
+
+def file_bytes(workload: Workload) -> int | None:
+    """Length of the file that a workload sends, None when it sends none.
+
+    `ScenarioError` when the file cannot be read, or is empty.
+    """
+    if not isinstance(workload, OneWrite) or workload.file is None:
+        return None
+    try:
+        length = Path(workload.file).stat().st_size
+    except OSError as error:
+        raise ScenarioError(f"workload.file: {workload.file}: {error.strerror}") from error
+    if not length:
+        raise ScenarioError(f"workload.file: {workload.file} is empty")
+    return length
 
 
 def ring_plan(workload: RingAllReduce, hosts: int) -> RingPlan:
@@ -158,6 +187,8 @@ def ring_plan(workload: RingAllReduce, hosts: int) -> RingPlan:
 def describe(workload: Workload, flows: int) -> str:
     """One line for people."""
     match workload:
+        case OneWrite(file=str()):
+            return f"one_write: one file, messages of {workload.message_bytes} B"
         case RingAllReduce():
             return (
                 f"ring_all_reduce of {workload.buffer_bytes} B over {flows} hosts, "
@@ -172,11 +203,28 @@ def describe(workload: Workload, flows: int) -> str:
             return f"{workload.kind}: {flows} flows, {amount}, {workload.message_bytes} B each"
 
 
-class DataPool:
-    """Random bytes from the seed, of which each message is a slice of its own.
+class MessageData(Protocol):
+    """Where the bytes of messages come from."""
 
-    Slices overlap, but no two start at the same place except by a chance of one in a million
-    messages squared, so two messages never hold the same bytes at the same offset.
+    def message(self, flow: int, number: int, start: int, length: int) -> memoryview:
+        """Bytes of message ``number`` of a flow, which begins ``start`` bytes into the flow."""
+
+
+class FileData:
+    """The bytes of a file, as the messages of the one flow that sends it."""
+
+    def __init__(self, path: str) -> None:
+        self._bytes = memoryview(Path(path).read_bytes())
+
+    def message(self, flow: int, number: int, start: int, length: int) -> memoryview:
+        return self._bytes[start : start + length]
+
+
+class DataPool:
+    """Random bytes from the seed, of which each message is a slice.
+
+    Slices overlap, but those of messages that are under way together start at different places:
+    a byte that is stale, misplaced or another flow's does not pass for the right one.
     """
 
     def __init__(self, seed: int, largest: int) -> None:
@@ -187,8 +235,17 @@ class DataPool:
         ]
         self._bytes = memoryview(b"".join(blocks))
 
-    def message(self, flow: int, number: int, length: int) -> memoryview:
-        """The bytes of message ``number`` of flow ``flow``: a read-only view, nothing is copied."""
+    def message(self, flow: int, number: int, start: int, length: int) -> memoryview:
+        """A read-only view, nothing is copied; where in the flow it begins does not matter."""
         # Odd multipliers spread the starts; modulo 2^20 they are distinct for neighbours.
-        start = (flow * 0x9E3B1 + number * 0x3C6EF + 1) % _POOL_SLACK
-        return self._bytes[start : start + length]
+        at = (flow * 0x9E3B1 + number * 0x3C6EF + 1) % _POOL_SLACK
+        return self._bytes[at : at + length]
+
+
+def message_data(workload: Workload, seed: int) -> MessageData:
+    """The source of the bytes of a workload's messages (of any but a ring)."""
+    if isinstance(workload, RingAllReduce):
+        raise TypeError("a ring all-reduce makes its own messages")
+    if isinstance(workload, OneWrite) and workload.file is not None:
+        return FileData(workload.file)
+    return DataPool(seed, workload.message_bytes)

@@ -13,7 +13,7 @@ from testbed.virtual.host import HostNode
 from testbed.virtual.loop import EventLoop
 from testbed.virtual.ring import RingHost, RingTraffic
 from testbed.virtual.traffic import Flow, FlowTraffic
-from testbed.workload import DataPool, flow_plans, pairs, ring_plan
+from testbed.workload import DataPool, flow_plans, message_data, pairs, ring_plan
 from topologies.fabric import Fabric
 from topologies.sids import ev_plane, ev_uplink
 
@@ -52,12 +52,12 @@ class FlowBook:
     def _build_flows(self, seed: int) -> None:
         workload = self._scenario.workload
         assert not isinstance(workload, RingAllReduce)
-        pool = DataPool(seed, workload.message_bytes)
+        data = message_data(workload, seed)
         names = [host.name for host in self._hosts]
         for item in flow_plans(workload, names, seed):
             slots = FlowTraffic.slots_for(item)
             flow = self._open(item.group, item.source, item.destination, slots * item.message_bytes)
-            traffic = FlowTraffic(item, flow, pool, slots)
+            traffic = FlowTraffic(item, flow, data, slots)
             self._traffic.append(traffic)
             self._wait(flow, traffic.sent, traffic.received)
 

@@ -14,7 +14,6 @@ from heapq import heappush
 from typing import Any
 
 from endpoint.nic import Nic
-
 from endpoint.stats import QpStats
 from testbed.frames import DATA, is_whole, label
 from testbed.losses import Losses
@@ -137,9 +136,9 @@ class HostNode:
         self.on_progress: Callable[[HostNode, int], None] = lambda host, now: None
         self._timer_at: int | None = None
         self._room = [0] * ports
-        self._inbound: dict[int, tuple[QpStats, list[int]]] = {}
+        self._inbound: dict[int, tuple[QpStats, dict[int, int]]] = {}
 
-    def expect(self, qpn: int, stats: QpStats, bins: list[int]) -> None:
+    def expect(self, qpn: int, stats: QpStats, bins: dict[int, int]) -> None:
         """Account what a QP of this host places to ``bins`` (see `testbed.measure.Bins`)."""
         self._inbound[qpn] = (stats, bins)
 

@@ -143,7 +143,7 @@ class RingTraffic:
     def initial(self, host: int, round_number: int) -> list[bytes]:
         """A host's buffer at the start of a round, by chunk."""
         size = self.plan.chunk_bytes
-        data = self._pool.message(host, round_number, size * self.plan.hosts)
+        data = self._pool.message(host, round_number, 0, size * self.plan.hosts)
         return [bytes(data[i * size : (i + 1) * size]) for i in range(self.plan.hosts)]
 
     def expected(self, round_number: int) -> bytes:

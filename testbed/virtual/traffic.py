@@ -14,7 +14,7 @@ from endpoint.events import Completion, WorkStatus
 from endpoint.memory import MemoryRegion
 from endpoint.queue_pair import QueuePair
 from testbed.virtual.host import HostNode
-from testbed.workload import DataPool, FlowPlan
+from testbed.workload import FlowPlan, MessageData
 
 _OWN_SLOTS_UP_TO_BYTES = 64 << 20
 
@@ -67,10 +67,10 @@ class Flow:
 class FlowTraffic:
     """Posts the messages of one `FlowPlan` and verifies them."""
 
-    def __init__(self, plan: FlowPlan, flow: Flow, pool: DataPool, slots: int) -> None:
+    def __init__(self, plan: FlowPlan, flow: Flow, data: MessageData, slots: int) -> None:
         self.plan = plan
         self.flow = flow
-        self._pool = pool
+        self._data = data
         self._slots = slots
         self._last_in_slot: dict[int, int] = {}
         self._posted_ns: dict[int, int] = {}
@@ -81,6 +81,8 @@ class FlowTraffic:
         ring = 2 * plan.in_flight
         if plan.messages is None:
             return ring
+        if plan.total_bytes is not None:
+            return plan.messages  # a file is wanted whole at its destination
         fits = plan.messages * plan.message_bytes <= _OWN_SLOTS_UP_TO_BYTES
         return plan.messages if fits else min(ring, plan.messages)
 
@@ -98,7 +100,7 @@ class FlowTraffic:
             return
         if plan.until_ns is not None and now >= plan.until_ns:
             return
-        data = self._pool.message(flow.index, number, plan.message_bytes)
+        data = self._message(number)
         slot = number % self._slots
         if plan.immediate:
             flow.receiver_qp.post_recv(number)
@@ -110,7 +112,7 @@ class FlowTraffic:
             imm=number if plan.immediate else None,
             now_ns=now,
         )
-        flow.note_post(plan.message_bytes, now)
+        flow.note_post(len(data), now)
         self._posted_ns[number] = now
         self._last_in_slot[slot] = number
 
@@ -122,10 +124,11 @@ class FlowTraffic:
             return
         number = completion.wr_id
         flow.completion_ns.append(now - self._posted_ns.pop(number))
+        length = self.plan.length(number)
         if self._verify(number):
-            flow.bytes_verified += self.plan.message_bytes
+            flow.bytes_verified += length
         else:
-            flow.bytes_wrong += self.plan.message_bytes
+            flow.bytes_wrong += length
         self._post(now)
 
     def received(self, completion: Completion, now: int) -> None:
@@ -133,17 +136,22 @@ class FlowTraffic:
         if completion.status is WorkStatus.SUCCESS and completion.imm != completion.wr_id:
             self.flow.bytes_wrong += self.plan.message_bytes
 
+    def _message(self, number: int) -> memoryview:
+        plan = self.plan
+        start = number * plan.message_bytes
+        return self._data.message(self.flow.index, number, start, plan.length(number))
+
     def _verify(self, number: int) -> bool:
-        size = self.plan.message_bytes
-        sent = self._pool.message(self.flow.index, number, size)
-        return self.flow.check(sent, (number % self._slots) * size)
+        return self.flow.check(
+            self._message(number), (number % self._slots) * self.plan.message_bytes
+        )
 
     def finish(self) -> None:
         """Compare the newest message of every slot once more: nothing may have touched it."""
         for number in self._last_in_slot.values():
             if number not in self._posted_ns and not self._verify(number):
-                self.flow.bytes_wrong += self.plan.message_bytes
-                self.flow.bytes_verified -= self.plan.message_bytes
+                self.flow.bytes_wrong += self.plan.length(number)
+                self.flow.bytes_verified -= self.plan.length(number)
 
     @property
     def done(self) -> bool:

@@ -54,9 +54,8 @@ class VirtualWorld:
         self.seed = seed
         self.loop = EventLoop()
         self.losses = Losses(self._srtt_ns)
-        span_ns = scenario.duration + _DRAIN_NS + _CHUNK_NS
-        self.goodput = Bins(fabric.spec.planes, scenario.measure.bin, span_ns)
-        self.flow_goodput = Bins(0, scenario.measure.bin, span_ns)
+        self.goodput = Bins(fabric.spec.planes, scenario.measure.bin)
+        self.flow_goodput = Bins(0, scenario.measure.bin)
         self.busy_samples: list[tuple[int, list[list[int]]]] = []
         """Now and then: the time, and the ns that each port of each host has been sending."""
         self.hosts = [self._host(host.name, host.index) for host in fabric.hosts]
