@@ -25,6 +25,10 @@ from endpoint.probes import ProbeSchedule
 from endpoint.readmit import ReadmitPolicy
 from endpoint.rotation import Path, Rotation
 
+# The two transitions that happen for every marked packet, looked up once.
+_AFTER_CONGESTION = next_state(EvState.GOOD, EvInput.CONGESTED)
+_AFTER_MISSED_TURN = next_state(EvState.SKIP, EvInput.TURN_MISSED)
+
 
 class EvSet:
     """Active and backup EVs of a queue pair, their states, and the rotation over them.
@@ -74,6 +78,7 @@ class EvSet:
         self._schedule = ProbeSchedule()
         self._held: set[int] = set()
         self._now_ns = 0
+        self._event_limit = event_limit
         self._events: deque[EvEvent] = deque(maxlen=event_limit)
         self.events_lost = 0
 
@@ -100,7 +105,7 @@ class EvSet:
         return None if path is None else path.ev
 
     def _turn_missed(self, path: Path) -> None:
-        self._change(path, EvInput.TURN_MISSED, self._now_ns)
+        self._set(path, _AFTER_MISSED_TURN, EvInput.TURN_MISSED, self._now_ns)
         self._rotation.restored(path)
 
     # -- reports ------------------------------------------------------------------------------
@@ -112,7 +117,7 @@ class EvSet:
         """
         path = self._paths.get(ev)
         if path is not None and path.ready:
-            self._change(path, EvInput.CONGESTED, now_ns)
+            self._set(path, _AFTER_CONGESTION, EvInput.CONGESTED, now_ns)
             self._rotation.skipped(path)
 
     def retire(
@@ -330,17 +335,22 @@ class EvSet:
 
     def _change(self, path: Path, heard: EvInput, now_ns: int) -> bool:
         """Applies the table; whether the state changed. Keeps the event."""
-        old = path.state
-        new = next_state(old, heard)
-        if new is old:
+        new = next_state(path.state, heard)
+        if new is path.state:
             return False
-        path.state = new
-        self._note(EvEvent(now_ns, path.ev, path.plane, old, new, heard.value))
+        self._set(path, new, heard, now_ns)
         return True
 
+    def _set(self, path: Path, new: EvState, heard: EvInput, now_ns: int) -> None:
+        old = path.state
+        path.state = new
+        self._note(EvEvent(now_ns, path.ev, path.plane, old, new, heard))
+
     def _note(self, event: EvEvent) -> None:
-        self.events_lost += len(self._events) == self._events.maxlen
-        self._events.append(event)
+        events = self._events
+        if len(events) == self._event_limit:
+            self.events_lost += 1
+        events.append(event)
 
 
 def _check_candidates(evs_by_plane: Mapping[int, Iterable[int]], count: int) -> None:
