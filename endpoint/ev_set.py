@@ -52,7 +52,7 @@ class EvSet:
         min_active: int | None = None,
         readmit: ReadmitPolicy | None = None,
         backup_per_plane: int | None = None,
-        event_limit: int = 65_536,
+        event_limit: int = 16_384,
     ) -> None:
         _check_candidates(evs_by_plane, count)
         self._policy = readmit if readmit is not None else ReadmitPolicy()
