@@ -135,7 +135,7 @@ class ParserCode:
         if whole:
             end = at.plus(header.size)
             self.out.line(f"{base} = _from_bytes(frame[{at.at(0)}:{end.at(0)}])")
-        elif scope.header_is_sent(header):
+        if not rebuilt and scope.header_is_sent(header):
             self.out.line(f"{start_var(header)} = {at.at(0)}")
         for field in needed:
             self.out.line(f"{field.var} = {_extraction(header, field, at, whole)}")
