@@ -207,6 +207,26 @@ def test_metadata_is_filled_as_simple_switch_fills_it():
     )
 
 
+# -- headers that are read and not changed --------------------------------------------------------
+
+
+@pytest.mark.parametrize("c", [0, 5])
+@pytest.mark.parametrize("kind", [0, 3, 4, 7])
+def test_untouched_headers_leave_as_they_came_in_the_deparser_s_order(kind, c):
+    first = struct.pack(">HHH", 0xFFFE, 0x0102, c << 4 | 6)
+    third, fourth = struct.pack(">II", 0x80000000, 7), struct.pack(">II", 1, 2)
+    rest = {0: b"", 3: third, 4: fourth, 7: fourth + third}[kind]
+    total = 0xFFFE + 0x0102 + c + (0x80000007 if kind in (3, 7) else 0)
+    switch = switch_for("untouched")
+    egress_port, _, waiting = switch.ingress(1, first + bytes([kind, 9, 9, 9]) + rest + b"tail", 0)[
+        0
+    ]
+    sent = (third if kind in (3, 7) and c else b"") + (fourth if kind in (4, 7) else b"")
+    second = bytes([kind]) + (total % 2**24).to_bytes(3, "big")
+    assert egress_port == 6
+    assert switch.egress(waiting, 0) == first + second + sent + b"tail"
+
+
 # -- tables, counters, meters -------------------------------------------------------------------
 
 
