@@ -52,9 +52,10 @@ class FlowBook:
     def _build_flows(self, seed: int) -> None:
         workload = self._scenario.workload
         assert not isinstance(workload, RingAllReduce)
-        data = message_data(workload, seed)
         names = [host.name for host in self._hosts]
-        for item in flow_plans(workload, names, seed):
+        plans = flow_plans(workload, names, seed)
+        data = message_data(workload, seed)
+        for item in plans:
             slots = FlowTraffic.slots_for(item)
             flow = self._open(item.group, item.source, item.destination, slots * item.message_bytes)
             traffic = FlowTraffic(item, flow, data, slots)

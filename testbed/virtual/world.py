@@ -180,7 +180,9 @@ class VirtualWorld:
         self.flows.start()
         with self._captures:
             while loop.now < duration:
-                loop.run(min(loop.now + _CHUNK_NS, duration))
+                # Where nothing happens for long (far hosts, long timers) there is one long step.
+                step = max(loop.now + _CHUNK_NS, loop.heap[0][0] if loop.heap else duration)
+                loop.run(min(step, duration))
                 self._sample()
                 if progress is not None:
                     progress(loop.now, duration)
