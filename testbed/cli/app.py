@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All commands in one place. Each command's module says what it does."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import typer
+
+from testbed.cli import controller, runs, send, topo
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mrc-p4 {metadata.version('mrc-p4')}")
+        raise typer.Exit
+
+
+app = typer.Typer(
+    help="Multipath Reliable Connection on fabrics of P4 switches.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    pass
+
+
+app.command("demo")(runs.demo)
+app.command("run")(runs.run)
+app.command("send")(send.send)
+app.command("scenarios")(runs.scenarios)
+app.command("report")(runs.report)
+app.add_typer(topo.app, name="topo")
+app.add_typer(controller.app, name="controller")

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run's result as tables for a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+
+from testbed.cli.output import table
+from testbed.report.wording import PAPER_FAILOVER, micros, nanos, number, percent, size
+from testbed.results import Environment, FaultResult, RunResult
+
+
+def show_run(out: Console, result: RunResult, ran: Environment, folder: Path) -> None:
+    """Everything a reader wants first: what ran, what broke, how long it took, what held."""
+    _heading(out, result)
+    if result.faults:
+        _faults(out, result.faults)
+    _completions(out, result)
+    _packets(out, result)
+    _checks(out, result)
+    _totals(out, result, ran, folder)
+
+
+def _heading(out: Console, result: RunResult) -> None:
+    fabric = result.topology
+    out.print(f"[bold]{escape(result.scenario)}[/bold]  {escape(result.description)}")
+    out.print(
+        f"fabric {escape(fabric.name)}: {fabric.hosts} NICs of {fabric.planes} × "
+        f"{fabric.nic_t0_gbps:g} Gb/s, {fabric.planes} planes of {fabric.t0s_per_plane} T0s and "
+        f"{fabric.t1s_per_plane} T1s, base RTT {nanos(fabric.base_rtt_ns)}"
+    )
+    out.print(escape(f"{result.workload} · seed {result.seed} · {result.world} world"))
+    out.print()
+
+
+def _faults(out: Console, faults: list[FaultResult]) -> None:
+    rows = table("Faults")
+    rows.add_column("fault")
+    rows.add_column("at", justify="right")
+    rows.add_column("data\nlost", justify="right")
+    rows.add_column("control,\nprobes lost", justify="right")
+    rows.add_column("until no packet was\nsent into it any more", justify="right")
+    rows.add_column("until everything\nlost was placed", justify="right")
+    rows.add_column("goodput, Gb/s\nbefore → after", justify="right")
+    rows.add_column("of max-\nflow", justify="right")
+    for fault in faults:
+        rows.add_row(
+            escape(fault.label),
+            nanos(fault.begin_ns),
+            number(fault.data_packets_lost),
+            f"{fault.control_packets_lost:,}, {fault.probe_packets_lost:,}",
+            _last_packet(fault),
+            _recovered(fault),
+            f"{number(fault.goodput_before_gbps)} → {number(fault.goodput_after_gbps)}",
+            percent(fault.goodput_after_share),
+        )
+        if fault.end_ns is not None:
+            rows.add_row(
+                "  mended",
+                nanos(fault.end_ns),
+                *[""] * 4,
+                f"→ {number(fault.goodput_mended_gbps)}",
+                percent(fault.goodput_mended_share),
+                style="dim",
+            )
+    rows.add_row("the paper, on hardware", *[""] * 3, PAPER_FAILOVER, style="dim")
+    out.print(rows)
+    out.print()
+
+
+def _last_packet(fault: FaultResult) -> str:
+    if fault.last_data_packet_us is None:
+        return "none was"
+    rtts = fault.worst_last_packet_rtts
+    return micros(fault.last_data_packet_us) + ("" if rtts is None else f" ({rtts:.1f} RTTs)")
+
+
+def _recovered(fault: FaultResult) -> str:
+    if fault.unrecovered:
+        return f"{fault.unrecovered:,} never were"
+    return micros(fault.recovered_us) if fault.data_packets_lost else "nothing lost"
+
+
+def _completions(out: Console, result: RunResult) -> None:
+    rows = table("Message completion times")
+    rows.add_column("group")
+    for name in ("messages", "median", "99 %", "maximum"):
+        rows.add_column(name, justify="right")
+    # With one group only, "all" and that group are the same messages.
+    groups = result.completion_times
+    for times in groups[1:] if len(groups) == 2 else groups:
+        rows.add_row(
+            escape(times.group),
+            number(times.completed),
+            nanos(times.median_ns),
+            nanos(times.p99_ns),
+            nanos(times.max_ns),
+        )
+    if groups:
+        out.print(rows)
+        out.print()
+
+
+def _packets(out: Console, result: RunResult) -> None:
+    packets = result.packets
+    out.print(
+        f"[bold]Packets[/bold]  data sent {packets.data_sent:,}, of them retransmitted "
+        f"{packets.data_retransmitted:,}; placed {packets.data_placed:,}, duplicates "
+        f"{packets.duplicates:,}; trimmed {packets.trimmed:,}, marked {packets.marked:,}, lost in "
+        f"faults {packets.data_lost:,}, dropped for congestion {packets.congestion_drops:,}; "
+        f"timers fired {packets.timers_fired:,}"
+    )
+    drops = [d for d in result.switch_drops if d.reason != "congestion"]
+    if drops:
+        text = ", ".join(f"{d.switch} {d.reason} {d.packets:,}" for d in drops[:6])
+        more = f" and {len(drops) - 6} more" if len(drops) > 6 else ""
+        out.print(f"[bold]Dropped by switches[/bold]  {escape(text)}{more}")
+    out.print()
+
+
+def _checks(out: Console, result: RunResult) -> None:
+    rows = table("Checks")
+    for name in ("", "what", "wanted", "measured"):
+        rows.add_column(name)
+    for check in result.checks:
+        mark = "[green]ok[/green]" if check.ok else "[bold red]FAILED[/bold red]"
+        rows.add_row(mark, escape(check.name), escape(check.wanted), escape(check.measured))
+    out.print(rows)
+    out.print()
+
+
+def _totals(out: Console, result: RunResult, ran: Environment, folder: Path) -> None:
+    wrong = f", {result.bytes_wrong:,} B WRONG" if result.bytes_wrong else ""
+    out.print(
+        f"{size(result.bytes_verified)} verified byte for byte against their source "
+        f"({result.bytes_verified:,} of {result.bytes_posted:,} B{wrong})"
+    )
+    rate = ran.packet_hops / ran.wall_seconds if ran.wall_seconds else 0.0
+    out.print(
+        f"{nanos(result.duration_ns)} of the fabric's time in {ran.wall_seconds:.1f} s of wall "
+        f"time ({ran.packet_hops:,} packet-hops, {rate:,.0f} a second)"
+    )
+    verdict = "[bold green]PASSED[/bold green]" if result.passed else "[bold red]FAILED[/bold red]"
+    out.print(f"{verdict}  results in {escape(str(folder))} (open report.html)", soft_wrap=True)

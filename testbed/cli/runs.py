@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`mrc demo`, `mrc run`, `mrc scenarios`, `mrc report`: run scenarios and show what came out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from testbed.cli.output import (
+    FAILED,
+    PASSED,
+    console,
+    print_json,
+    progress_bar,
+    refuses_bad_input,
+    table,
+)
+from testbed.scenario import load_scenario, shipped_scenarios
+
+Seed = Annotated[
+    int | None, typer.Option(min=0, help="Seed of everything random; the scenario's by default.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print result.json and nothing else.")]
+Results = Annotated[Path, typer.Option(help="Folder under which the run gets its own.")]
+Pcap = Annotated[
+    list[str] | None,
+    typer.Option(metavar="LINK", help="Capture this link, e.g. h1-p0t0a. Can be repeated."),
+]
+
+
+def complete_scenario(incomplete: str) -> list[str]:
+    """Names of scenarios, for the shell."""
+    return [name for name in shipped_scenarios() if name.startswith(incomplete)]
+
+
+@refuses_bad_input
+def demo(
+    seed: Seed = None, as_json: Json = False, pcap: Pcap = None, results: Results = Path("results")
+) -> None:
+    """Three faults on a 4-plane fabric: a link dies, then a switch, then a NIC port."""
+    raise typer.Exit(_run("demo", "virtual", seed, as_json, pcap, results))
+
+
+@refuses_bad_input
+def run(
+    scenario: Annotated[
+        str,
+        typer.Argument(
+            help="Name (see `mrc scenarios`) or YAML file.", autocompletion=complete_scenario
+        ),
+    ],
+    seed: Seed = None,
+    as_json: Json = False,
+    pcap: Pcap = None,
+    results: Results = Path("results"),
+    world: Annotated[str, typer.Option(help="World to run it in.")] = "virtual",
+) -> None:
+    """Run a scenario and check what it expects; exit status 1 when something did not hold."""
+    raise typer.Exit(_run(scenario, world, seed, as_json, pcap, results))
+
+
+def _run(
+    name: str, world: str, seed: int | None, as_json: bool, pcap: list[str] | None, results: Path
+) -> int:
+    from testbed.cli.run_tables import show_run
+    from testbed.report import read_run, write_report
+    from testbed.run import run_scenario
+
+    scenario = load_scenario(name)
+    chosen = scenario.seed if seed is None else seed
+    folder = results / f"{scenario.name}-{chosen}"
+    with progress_bar(scenario.name, quiet=as_json) as progress:
+        result = run_scenario(
+            scenario,
+            world=world,
+            seed=chosen,
+            progress=progress,
+            capture=[*scenario.capture, *(pcap or [])],
+            results_dir=folder,
+        )
+    write_report(folder)
+    if as_json:
+        sys.stdout.write(result.to_json())
+    else:
+        show_run(console(), *read_run(folder), folder)
+    return PASSED if result.passed else FAILED
+
+
+@refuses_bad_input
+def scenarios(
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List the scenarios that come with the project."""
+    loaded = [load_scenario(name) for name in shipped_scenarios()]
+    if as_json:
+        print_json([json.loads(scenario.model_dump_json()) for scenario in loaded])
+        return
+    rows = table()
+    for column in ("name", "fabric", "workload", "faults", "what it shows"):
+        rows.add_column(column, overflow="fold")
+    for scenario in loaded:
+        kinds = list(dict.fromkeys(fault.kind for fault in scenario.faults))
+        rows.add_row(
+            scenario.name,
+            escape(scenario.topology),
+            scenario.workload.kind,
+            ", ".join(kinds) or "none",
+            escape(scenario.description),
+        )
+    console().print(rows)
+
+
+@refuses_bad_input
+def report(
+    result_dir: Annotated[Path, typer.Argument(help="Folder that holds a result.json.")],
+) -> None:
+    """Make report.html again from the result.json in a folder."""
+    from testbed.report import write_report
+
+    typer.echo(write_report(result_dir))
