@@ -195,8 +195,8 @@ class QueuePair:
             return None
         ev = self.paths.choose(now_ns, avoid, room)
         if ev is None:
-            self.wants_room = bool(self.evs.usable_planes())
-            requester.pathless = not self.wants_room
+            self._look_for_paths()
+            self.wants_room = not requester.pathless
             return None
         requester.pathless = False
         self.reverse.data_sent()
@@ -325,6 +325,10 @@ class QueuePair:
         self.evs.set_peer_ports(remote, now_ns)
         self.reverse.set_local_ports(local)
         self.reverse.set_peer_ports(remote)
+        self._look_for_paths()
+
+    def _look_for_paths(self) -> None:
+        self.requester.pathless = not self.evs.usable_planes()
 
     def drain_ev_events(self) -> list[EvChanged]:
         """Changes of path states since the last call."""

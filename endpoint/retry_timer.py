@@ -43,19 +43,19 @@ class RetryPolicy:
                 raise ValueError(f"retry policy: {name} {value} is outside 0..{most}")
 
     def interval_ns(self, retries: int, least_ns: int) -> int:
-        """How long to wait after `retries` expiries in a row, at least `least_ns`.
+        """How long to wait after `retries` retries in a row, at least `least_ns`.
 
         `least_ns` is what the measured round trip asks for: a timer set below it could only
         fire too early. The exponential part never makes more of it than the highest exponent.
         """
         interval = max(TIMER_UNIT_NS << self.exponent, least_ns)
-        doublings = retries - self.linear + 1
+        doublings = retries - self.linear
         if doublings <= 0:
             return interval
         return max(interval, min(interval << min(doublings, 64), TIMER_UNIT_NS << MAX_EXPONENT))
 
     def exhausted(self, retries: int) -> bool:
-        """Whether one more expiry, after `retries` of them, is the end."""
+        """Whether an expiry after `retries` retries is the end."""
         return self.exponential != FOR_EVER and retries >= self.linear + self.exponential
 
     @property

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Proves that a forbidden write changes nothing, ends both queue pairs, and flushes in order."""
+
+import random
+
+import pytest
+from engine_lab import Lab, with_class
+
+from endpoint.events import WorkOpcode, WorkStatus
+from endpoint.memory import Access
+from endpoint.queue_pair import QpConfig, QpState
+
+
+@pytest.mark.parametrize("fault", ["rkey", "below", "above", "right", "forgotten"])
+def test_a_violation_writes_nothing_and_both_ends_go_to_error(fault: str) -> None:
+    lab = Lab(line=340)
+    qa, qb = lab.pair()
+    access = Access.LOCAL_WRITE if fault == "right" else Access.REMOTE_WRITE
+    region = lab.region(4, 50_000, access)
+    rkey = region.rkey ^ (fault == "rkey")
+    va = region.va + {"below": -1, "above": 1}.get(fault, 0)
+    if fault == "forgotten":
+        lab.nics[4].memory.deregister(region.rkey)
+    qb.post_recv(70)
+    qb.post_recv(71)
+    other = lab.region(4, 10)
+    qa.post_write(0, b"fine", other.va, other.rkey, now_ns=0)
+    lab.run(done=lambda: bool(lab.completions[0]))
+    size = 50_000 if fault in ("below", "above") else 10
+    qa.post_write(1, b"x" * size, va, rkey, now_ns=lab.now)
+    qa.post_write(2, b"later", other.va, other.rkey, imm=3, now_ns=lab.now)
+    lab.run(until=lab.now + 200_000)
+    assert bytes(region.buffer) == bytes(50_000) if fault != "above" else True
+    assert qa.state is qb.state is QpState.ERROR
+    assert [(c.wr_id, c.status) for c in lab.completions[0]] == [
+        (0, WorkStatus.SUCCESS),
+        (1, WorkStatus.REMOTE_ACCESS_ERROR),
+        (2, WorkStatus.FLUSHED),
+    ]
+    assert [(c.wr_id, c.opcode, c.status) for c in lab.completions[4]] == [
+        (70, WorkOpcode.RECV_WRITE_IMM, WorkStatus.FLUSHED),
+        (71, WorkOpcode.RECV_WRITE_IMM, WorkStatus.FLUSHED),
+    ]
+    assert qb.stats.access_errors == 1
+    naks = [s.parsed.aeth for s in lab.sent if s.parsed.aeth]
+    assert [n.syndrome for n in naks] == [0x62]
+
+
+def test_in_error_posts_are_flushed_and_packets_are_dropped_and_counted() -> None:
+    lab = Lab(line=340)
+    qa, qb = lab.pair()
+    region = lab.region(4, 1_000_000)
+    qa.post_write(1, bytes(1_000_000), region.va, region.rkey, now_ns=0)
+    lab.run(until=20_000)
+    qb.fail(WorkStatus.FLUSHED, "operator", lab.now)
+    frames_before = qb.stats.data_received
+    lab.run(until=40_000)
+    assert qb.stats.data_received == frames_before
+    assert qb.stats.dropped_in_state > 0
+    qb.post_recv(8, lab.now)
+    qb.post_write(9, b"x", 0, 0, now_ns=lab.now)
+    lab.pump(4)
+    assert [(c.wr_id, c.status) for c in lab.completions[4]] == [
+        (8, WorkStatus.FLUSHED),
+        (9, WorkStatus.FLUSHED),
+    ]
+
+
+def test_a_wrong_icrc_is_dropped_and_counted() -> None:
+    lab = Lab(line=340)
+    qa, _ = lab.pair()
+    data = random.Random(1).randbytes(100_000)
+    region = lab.region(4, 100_000)
+    count = iter(range(10_000))
+
+    def flip(sent):
+        if sent.parsed.is_data and next(count) % 5 == 0:
+            damaged = bytearray(sent.frame)
+            damaged[-20] ^= 1
+            return [(lab.delay, bytes(damaged))]
+        return None
+
+    lab.rule(flip)
+    qa.post_write(1, data, region.va, region.rkey, now_ns=0)
+    lab.run(done=lambda: bool(lab.completions[0]))
+    assert bytes(region.buffer) == data
+    assert lab.nics[4].stats.icrc_errors >= 5
+
+
+def test_frames_for_others_are_counted_and_touch_nothing() -> None:
+    lab = Lab(hosts=(0, 4, 5), line=340)
+    qa, _ = lab.pair(0, 4)
+    lab.rule(lambda sent: [])
+    region = lab.region(4, 100)
+    qa.post_write(1, b"x" * 100, region.va, region.rkey, now_ns=0)
+    lab.pump(0)
+    frame = lab.data()[0].frame
+    lab.nics[5].receive(0, frame, 0)  # a frame that went astray
+    assert lab.nics[5].stats.wrong_address == 1
+    nic = lab.nics[4]
+    nic.receive(0, b"\x00" * 60, 0)
+    nic.receive(0, with_class(frame, 4)[:80], 0)
+    assert nic.stats.malformed == 2
+    nic.destroy_qp(16, 0)
+    nic.receive(0, frame, 0)
+    assert nic.stats.unknown_qp == 1
+    third = lab.nics[4].create_qp()
+    third.connect(lab.nics[5].create_qp().info(), 0)
+    stray = bytearray(frame)
+    nic._qps[16] = third  # as if its number had been given to another peer
+    nic.receive(0, bytes(stray), 0)
+    assert nic.stats.wrong_peer == 1
+    assert bytes(region.buffer) == bytes(100)
+
+
+def test_a_qp_number_rests_for_twice_the_longest_timer() -> None:
+    lab = Lab()
+    nic = lab.nics[0]
+    first = nic.create_qp(QpConfig(timeout=8, linear_retries=2, exponential_retries=1))
+    rest = 2 * first.retry.longest_ns
+    assert rest == 2 * 2 * (1024 << 8)
+    nic.destroy_qp(first.qpn, 1_000)
+    assert first.state is QpState.RESET
+    assert nic.qp(first.qpn) is None
+    nic.on_timer(1_000 + rest - 1)
+    assert nic.create_qp().qpn != first.qpn
+    nic.on_timer(1_000 + rest)
+    assert nic.create_qp().qpn == first.qpn
+
+
+def test_first_psns_are_random() -> None:
+    lab = Lab()
+    assert len({lab.nics[0].create_qp().first_psn for _ in range(20)}) == 20
