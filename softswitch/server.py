@@ -39,10 +39,8 @@ class P4RuntimeServer:
     def __init__(self, address: str, devices: Iterable[Device]) -> None:
         by_id = {device.device_id: device for device in devices}
         streams = STREAMS_PER_DEVICE * len(by_id)
-        self._server = grpc.server(
-            ThreadPoolExecutor(streams + CALL_WORKERS, thread_name_prefix="p4runtime"),
-            options=_OPTIONS,
-        )
+        self._workers = ThreadPoolExecutor(streams + CALL_WORKERS, thread_name_prefix="p4runtime")
+        self._server = grpc.server(self._workers, options=_OPTIONS)
         service = P4RuntimeService(by_id, streams)
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(service, self._server)
         try:
@@ -68,3 +66,4 @@ class P4RuntimeServer:
     def stop(self, grace_s: float = 0.2) -> None:
         """Refuse new calls at once, end the open ones after `grace_s` seconds, and return then."""
         self._server.stop(grace_s).wait()
+        self._workers.shutdown()
