@@ -12,9 +12,10 @@ import sys
 import threading
 import time
 
+import grpc
 import pytest
 from install_support import TIMEOUTS
-from p4.v1 import p4runtime_pb2
+from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 from controller.client import SwitchError, SwitchSession, SwitchTarget, Timeouts
 from controller.install import InstallOptions, install
