@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simple_switch_grpc process for tests: packets in and out over gRPC, tables over P4Runtime.
+
+No root and no interface is needed: ``--dp-grpc-server-addr`` opens BMv2's DataplaneInterface
+service, whose two messages are described here field by field (numbers and types from
+``services/p4/bm/dataplane_interface.proto`` in p4lang/behavioral-model).
+"""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import grpc
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from p4.config.v1 import p4info_pb2
+from p4.v1 import p4runtime_pb2 as p4
+from p4runtime_support import BareClient, entity, insert
+
+PROGRAM = "simple_switch_grpc"
+START_TIMEOUT_S = 20
+PACKET_TIMEOUT_S = 20
+QUEUES = 3
+#: A port's queue holds 64 packets and drops what is more without a word.
+BATCH = 48
+
+
+def available() -> bool:
+    return shutil.which(PROGRAM) is not None
+
+
+def _packet_class():
+    """The class of PacketStreamRequest and PacketStreamResponse, which have the same fields."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(
+        name="tests/dataplane.proto", package="p4.bm", syntax="proto3"
+    )
+    message = file.message_type.add(name="PacketStreamRequest")
+    for number, (name, kind) in enumerate(
+        (
+            ("id", kinds.TYPE_UINT64),
+            ("device_id", kinds.TYPE_UINT64),
+            ("port", kinds.TYPE_UINT32),
+            ("packet", kinds.TYPE_BYTES),
+        ),
+        start=1,
+    ):
+        message.field.add(name=name, number=number, type=kind, label=kinds.LABEL_OPTIONAL)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    descriptor = pool.FindMessageTypeByName("p4.bm.PacketStreamRequest")
+    return message_factory.MessageFactory(pool).GetPrototype(descriptor)
+
+
+DataplanePacket = _packet_class()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Bmv2:
+    """One process with one program. ``send`` gives packets and returns what came out of them."""
+
+    def __init__(self, json_bytes: bytes, p4info_text: str, device_id: int = 1) -> None:
+        self.device_id = device_id
+        self.p4info = text_format.Parse(p4info_text, p4info_pb2.P4Info())
+        self._json = json_bytes
+        self._outbox: queue.SimpleQueue = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue = queue.SimpleQueue()
+        self._next_id = 1
+
+    def __enter__(self) -> Bmv2:
+        self._folder = tempfile.TemporaryDirectory()
+        self._log = Path(self._folder.name, "log")
+        control, data = free_port(), free_port()
+        command = [
+            PROGRAM, "--no-p4", "--device-id", str(self.device_id),
+            "--notifications-addr", f"ipc://{self._folder.name}/notifications",
+            "--", "--grpc-server-addr", f"127.0.0.1:{control}",
+            "--dp-grpc-server-addr", f"127.0.0.1:{data}", "--priority-queues", str(QUEUES),
+        ]  # fmt: skip
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            self._wait_for(control, command)
+            self._wait_for(data, command)
+            self._open_stream(data)
+            self.client = BareClient(f"127.0.0.1:{control}", device_id=self.device_id)
+            assert self.client.arbitrate() == ("OK", 1)
+            config = p4.ForwardingPipelineConfig()
+            config.p4info.CopyFrom(self.p4info)
+            config.p4_device_config = self._json
+            self.client.push(config)
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.client.__exit__(*exc_info)
+        self._stop()
+
+    def _stop(self) -> None:
+        self._outbox.put(None)
+        self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._folder.cleanup()
+
+    def _wait_for(self, port: int, command: list[str]) -> None:
+        end = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < end and self._process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    return
+            time.sleep(0.05)
+        tail = self._log.read_text(errors="replace")[-2000:]
+        raise RuntimeError(
+            f"{' '.join(command)} did not start (exit code {self._process.poll()}):\n{tail}"
+        )
+
+    # -- packets -----------------------------------------------------------------------------
+
+    def _open_stream(self, port: int) -> None:
+        self._channel = grpc.insecure_channel(f"127.0.0.1:{port}")
+        call = self._channel.stream_stream(
+            "/p4.bm.DataplaneInterface/PacketStream",
+            request_serializer=DataplanePacket.SerializeToString,
+            response_deserializer=DataplanePacket.FromString,
+        )
+        responses = call(iter(self._outbox.get, None))
+
+        def read() -> None:
+            try:
+                for response in responses:
+                    self._inbox.put((response.id, response.port, response.packet))
+            except grpc.RpcError:
+                self._inbox.put(None)
+
+        threading.Thread(target=read, daemon=True).start()
+
+    def send(
+        self, packets: list[tuple[int, bytes]], marker: list[tuple[int, bytes]]
+    ) -> list[tuple[int, bytes] | None]:
+        """(port, frame) for each packet sent in at (port, frame); None for a dropped one.
+
+        A dropped packet leaves no trace, so each batch ends with ``marker``: packets that are
+        never dropped and leave through every egress thread, behind all others.
+        """
+        results: list[tuple[int, bytes] | None] = []
+        for first in range(0, len(packets), BATCH):
+            results += self._send_batch(packets[first : first + BATCH], marker)
+        return results
+
+    def _send_batch(
+        self, packets: list[tuple[int, bytes]], marker: list[tuple[int, bytes]]
+    ) -> list[tuple[int, bytes] | None]:
+        first = self._next_id
+        for port, frame in [*packets, *marker]:
+            self._outbox.put(
+                DataplanePacket(id=self._next_id, device_id=self.device_id, port=port, packet=frame)
+            )
+            self._next_id += 1
+        waiting = set(range(first + len(packets), self._next_id))
+        results: list[tuple[int, bytes] | None] = [None] * len(packets)
+        while waiting:
+            item = self._inbox.get(timeout=PACKET_TIMEOUT_S)
+            if item is None:
+                raise RuntimeError(self._log.read_text(errors="replace")[-2000:])
+            number, port, frame = item
+            waiting.discard(number)
+            if first <= number < first + len(packets):
+                results[number - first] = (port, frame)
+        return results
+
+    # -- state -------------------------------------------------------------------------------
+
+    def copy_tables(self, switch) -> None:
+        """Write the entries and defaults of an embedded switch's tables here as well."""
+        for table in self.p4info.tables:
+            source = switch.tables[table.preamble.name]
+            if source.constant:
+                continue
+            updates = [insert(self._entry(table, e)) for e in source.entries()]
+            if updates:
+                self.client.write(*updates)
+            if not table.const_default_action_id:
+                default = self._entry(table, source.default)
+                default.is_default_action = True
+                update = p4.Update(type=p4.Update.MODIFY, entity=entity(default))
+                self.client.write(update)
+
+    def clear_tables(self) -> None:
+        """Delete every entry."""
+        for table in self.p4info.tables:
+            found = self.client.read(p4.TableEntry(table_id=table.preamble.id))
+            updates = [
+                p4.Update(type=p4.Update.DELETE, entity=entity(e))
+                for e in found
+                if not e.is_const and not e.is_default_action
+            ]
+            if updates:
+                self.client.write(*updates)
+
+    def _entry(self, table, source) -> p4.TableEntry:
+        entry = p4.TableEntry(table_id=table.preamble.id, priority=source.priority)
+        for field, value in zip(table.match_fields, source.key, strict=False):
+            kind = field.MatchType.Name(field.match_type)
+            if kind == "EXACT":
+                entry.match.add(field_id=field.id).exact.value = canonical(value)
+            elif kind == "LPM" and value[1]:
+                match = entry.match.add(field_id=field.id)
+                match.lpm.value, match.lpm.prefix_len = canonical(value[0]), value[1]
+            elif kind == "TERNARY" and value[1]:
+                match = entry.match.add(field_id=field.id)
+                match.ternary.value, match.ternary.mask = map(canonical, value)
+            elif kind == "RANGE" and value != (0, (1 << field.bitwidth) - 1):
+                match = entry.match.add(field_id=field.id)
+                match.range.low, match.range.high = map(canonical, value)
+        action = next(a for a in self.p4info.actions if a.preamble.name == source.action)
+        entry.action.action.action_id = action.preamble.id
+        for number, value in enumerate(source.params, start=1):
+            entry.action.action.params.add(param_id=number, value=canonical(value))
+        return entry
+
+    def counters(self) -> dict[str, list[tuple[int, int]]]:
+        """(packets, bytes) of every indirect counter, by name."""
+        result = {}
+        for counter in self.p4info.counters:
+            found = self.client.read(p4.CounterEntry(counter_id=counter.preamble.id))
+            values = sorted((c.index.index, c.data.packet_count, c.data.byte_count) for c in found)
+            result[counter.preamble.name] = [(packets, size) for _, packets, size in values]
+        return result
+
+
+def canonical(value: int) -> bytes:
+    """P4Runtime's shortest big-endian form."""
+    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
