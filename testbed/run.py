@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 import topologies
+from controller.limits import not_installable
 from softswitch import Program, load_program
 from testbed.expectations import judge
 from testbed.faults import FaultNames
@@ -56,6 +57,9 @@ def run_scenario(
     if world not in WORLDS:
         raise ScenarioError(f"no world {world!r} (there are: {', '.join(WORLDS)})")
     fabric = topologies.load(scenario.topology)
+    reason = not_installable(fabric)
+    if reason is not None:
+        raise ScenarioError(f"{scenario.name}: topology: {reason}")
     links = list(scenario.capture if capture is None else capture)
     check_names(scenario, fabric, links)
     started = time.perf_counter()

@@ -38,12 +38,12 @@ def _heading(out: Console, result: RunResult) -> None:
 
 def _faults(out: Console, faults: list[FaultResult]) -> None:
     rows = table("Faults")
-    rows.add_column("fault")
+    rows.add_column("fault", no_wrap=True)
     rows.add_column("at", justify="right")
     rows.add_column("data\nlost", justify="right")
-    rows.add_column("control,\nprobes lost", justify="right")
-    rows.add_column("until no packet was\nsent into it any more", justify="right")
-    rows.add_column("until everything\nlost was placed", justify="right")
+    rows.add_column("control,\nprobes", justify="right")
+    rows.add_column("until no packet is\nsent into it", justify="right")
+    rows.add_column("until all that was\nlost is placed", justify="right")
     rows.add_column("goodput, Gb/s\nbefore → after", justify="right")
     rows.add_column("of max-\nflow", justify="right")
     for fault in faults:
@@ -80,7 +80,7 @@ def _last_packet(fault: FaultResult) -> str:
 
 def _recovered(fault: FaultResult) -> str:
     if fault.unrecovered:
-        return f"{fault.unrecovered:,} never were"
+        return f"{fault.unrecovered:,} never was"
     return micros(fault.recovered_us) if fault.data_packets_lost else "nothing lost"
 
 
@@ -106,13 +106,22 @@ def _completions(out: Console, result: RunResult) -> None:
 
 def _packets(out: Console, result: RunResult) -> None:
     packets = result.packets
-    out.print(
-        f"[bold]Packets[/bold]  data sent {packets.data_sent:,}, of them retransmitted "
-        f"{packets.data_retransmitted:,}; placed {packets.data_placed:,}, duplicates "
-        f"{packets.duplicates:,}; trimmed {packets.trimmed:,}, marked {packets.marked:,}, lost in "
-        f"faults {packets.data_lost:,}, dropped for congestion {packets.congestion_drops:,}; "
-        f"timers fired {packets.timers_fired:,}"
-    )
+    rows = table("Data packets")
+    figures = {
+        "sent": packets.data_sent,
+        "re-sent": packets.data_retransmitted,
+        "placed": packets.data_placed,
+        "duplicates": packets.duplicates,
+        "trimmed": packets.trimmed,
+        "marked": packets.marked,
+        "lost in faults": packets.data_lost,
+        "dropped for congestion": packets.congestion_drops,
+        "timers fired": packets.timers_fired,
+    }
+    for name in figures:
+        rows.add_column(name, justify="right")
+    rows.add_row(*(number(value) for value in figures.values()))
+    out.print(rows)
     drops = [d for d in result.switch_drops if d.reason != "congestion"]
     if drops:
         text = ", ".join(f"{d.switch} {d.reason} {d.packets:,}" for d in drops[:6])

@@ -12,6 +12,7 @@ from testbed.report import time_axis
 from testbed.report.svg import LIMIT, SERIES, inline, strips, style
 from testbed.results import RunResult
 
+_MOST_BINS = 800
 _TOTAL_INCHES, _PLANE_INCHES = 1.9, 0.5
 
 
@@ -60,9 +61,20 @@ def _total(axes: Axes, result: RunResult) -> None:
         )
 
 
+def coarse(values: list[float], most: int) -> tuple[list[float], int]:
+    """At most ``most`` values, each the mean of as many neighbours, and their number.
+
+    The last mean may be of fewer.
+    """
+    together = max(1, -(-len(values) // most))
+    groups = [values[at : at + together] for at in range(0, len(values), together)]
+    return [sum(group) / len(group) for group in groups], together
+
+
 def _series(axes: Axes, result: RunResult, values: list[float]) -> None:
-    width = result.goodput.bin_ns / 1000
-    edges = [i * width for i in range(len(values) + 1)]
-    closed = [*values, values[-1]] if values else [0.0]
+    means, together = coarse(values, _MOST_BINS)
+    width_us = result.goodput.bin_ns * together / 1000
+    edges = [i * width_us for i in range(len(means) + 1)]
+    closed = [*means, means[-1]] if means else [0.0]
     axes.fill_between(edges, closed, step="post", color=SERIES, alpha=0.22, linewidth=0)
     axes.step(edges, closed, where="post", color=SERIES, linewidth=1.2)
