@@ -2,11 +2,12 @@
 """Recompile the test programs next to this file: ``python tests/softswitch/programs/compile.py``.
 
 What is committed carries no source positions, so that it stays small and does not depend on
-where the compiler ran.
+where the compiler ran, but the digest of its source, so that a test sees when it is stale.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
@@ -27,6 +28,10 @@ def stripped(node: Any) -> Any:
     return node
 
 
+def source_digest(source: Path) -> str:
+    return hashlib.sha256(source.read_bytes()).hexdigest()
+
+
 def compile_program(source: Path) -> tuple[str, str]:
     """(JSON, p4info) of a program as they are committed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -36,6 +41,7 @@ def compile_program(source: Path) -> tuple[str, str]:
         subprocess.run(command, check=True, cwd=source.parent)
         program = stripped(json.loads(json_file.read_text()))
         program["program"] = source.name
+        program["source_sha256"] = source_digest(source)
         return json.dumps(program, indent=1) + "\n", info_file.read_text()
 
 

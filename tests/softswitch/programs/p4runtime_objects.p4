@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One of each kind of object that the P4Runtime service serves, for its tests.
-// Compiled with: p4c-bm2-ss --p4runtime-files p4runtime_objects.p4info.txt
-//                -o p4runtime_objects.json p4runtime_objects.p4
+// Compiled with compile.py of this folder.
 #include <core.p4>
 #include <v1model.p4>
 
