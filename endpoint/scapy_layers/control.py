@@ -117,7 +117,7 @@ class MrcPETH(MrcHeader):
         XShortField("dpdcid", 0),
         XShortField("tx_timestamp", 0),
         BitField("tsr", 0, 1),
-        BitField("reserved3", 0, 11),
+        BitField("reserved_tsr", 0, 11),
         BitField("type", tseth.TYPE, 4),
     ]
 
@@ -137,7 +137,7 @@ class MrcERTH(MrcHeader):
         XIntField("reserved4", 0),
         XShortField("tx_timestamp", 0),
         BitField("tsr", 0, 1),
-        BitField("reserved5", 0, 11),
+        BitField("reserved_tsr", 0, 11),
         BitField("type", tseth.TYPE, 4),
     ]
 

@@ -36,7 +36,7 @@ class MrcTSETH(MrcHeader):
     fields_desc: ClassVar[list[Any]] = [
         XShortField("tx_timestamp", 0),
         BitField("tsr", 0, 1),
-        BitField("reserved", 0, 11),
+        BitField("reserved_tsr", 0, 11),
         BitField("type", tseth.TYPE, 4),
     ]
 
