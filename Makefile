@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test lint bench p4 proto clean
+.PHONY: help install demo test lint bench p4 proto finsy-env clean
 
 help: ## Show these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,5 +32,12 @@ bench: install ## Measure the embedded switch and the virtual world
 p4: install ## Recompile the P4 program (needs p4c-bm2-ss)
 	$(BIN)/python -m p4src.compile
 
+finsy-env: .venv-finsy/.installed ## Create .venv-finsy, for the tests with finsy as the P4Runtime client
+
+.venv-finsy/.installed:
+	$(PYTHON) -m venv .venv-finsy
+	.venv-finsy/bin/python -m pip install --quiet --disable-pip-version-check finsy==0.30.0
+	touch $@
+
 clean: ## Remove the environment and every result
-	rm -rf $(VENV) results build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-finsy results build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
