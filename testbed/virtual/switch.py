@@ -36,7 +36,7 @@ class SwitchPort:
         "_free_at",
         "_node",
         "_remainder",
-        "_sending",
+        "_waiting",
         "direction",
         "loop",
         "number",
@@ -51,7 +51,7 @@ class SwitchPort:
         self.direction: Direction
         self._free_at = 0
         self._remainder = 0
-        self._sending = False
+        self._waiting = 0
 
     def receive(self, now: int, frame: bytes) -> None:
         """A frame has arrived whole."""
@@ -61,27 +61,38 @@ class SwitchPort:
             port = node.ports.get(number)
             if port is None:
                 node.no_such_port += 1
-            elif port.scheduler.enqueue(priority, packet, now) and not port._sending:
-                port._sending = True
-                if port._free_at > now:
-                    heappush(
-                        port.loop.heap,
-                        (port._free_at, next(port.loop.sequence), port.send, None),
-                    )
-                else:
-                    port.send(now, None)
+            elif port._waiting or port._free_at > now:
+                port._enqueue(priority, packet, now)
+            else:
+                # Idle port, empty queues: the packet would leave its queue as it entered it.
+                frame_out = node.switch.egress(packet, now // 1000)
+                if frame_out is not None:
+                    port._put_on_wire(frame_out, now)
 
-    def send(self, now: int, _: Any) -> None:
-        """The port is free: put the next packet on the wire."""
-        scheduler = self.scheduler
-        while True:
-            item = scheduler.dequeue(now)
-            if item is None:
-                self._sending = False
-                return
+    def _enqueue(self, priority: int, packet: Any, now: int) -> None:
+        if self.scheduler.enqueue(priority, packet, now):
+            self._waiting += 1
+            if self._waiting == 1:
+                loop = self.loop
+                heappush(loop.heap, (self._free_at, next(loop.sequence), self._send, None))
+
+    def _send(self, now: int, _: Any) -> None:
+        """The port is free: put the next packet on the wire. It was scheduled as one waited."""
+        if now < self._free_at:
+            return  # the queues were flushed since, and have begun anew
+        while self._waiting:
+            item = self.scheduler.dequeue(now)
+            assert item is not None
+            self._waiting -= 1
             frame = self._node.switch.egress(item[1], now // 1000)
             if frame is not None:
-                break
+                self._put_on_wire(frame, now)
+                if self._waiting:
+                    loop = self.loop
+                    heappush(loop.heap, (self._free_at, next(loop.sequence), self._send, None))
+                return
+
+    def _put_on_wire(self, frame: bytes, now: int) -> None:
         direction = self.direction
         on_wire, self._remainder = divmod(
             (len(frame) + ETHERNET_OVERHEAD_BYTES) * direction.numerator + self._remainder,
@@ -93,16 +104,13 @@ class SwitchPort:
             loop.heap,
             (free_at + direction.delay_ns, next(loop.sequence), direction.deliver, frame),
         )
-        if len(scheduler):
-            heappush(loop.heap, (free_at, next(loop.sequence), self.send, None))
-        else:
-            self._sending = False
 
     def flush(self, now: int) -> list[tuple[int, Any]]:
         """Take everything out of the queues, as (priority, packet)."""
         items = []
         while (item := self.scheduler.dequeue(now)) is not None:
             items.append(item)
+        self._waiting = 0
         return items
 
 
