@@ -126,26 +126,26 @@ class Module:
         if self.early:
             deparse(out, scope, cut=scope.is_written("_cut", "parser", "ingress"))
             scope.section = "ingress"
-            out.line("_size = len(_data)")
+            size = "len(_data)"
         else:
             out.line("_data = frame")
-            self._expected_size()
+            size = self._expected_size()
         carried = self._carried()
         for name in carried:
             scope.note_read(name)
-        state = f"({', '.join(carried)}{',' if len(carried) == 1 else ''})"
-        packet = f"_packet_class(_data, _size, {state})"
+        out.line("_packet = _packet_class()")
+        out.line("_packet.data = _data")
+        out.line(f"_packet.length = {size}")
+        out.line(f"_packet.state = ({', '.join(carried)}{',' if len(carried) == 1 else ''})")
         if self._stamps():
-            out.line(f"_packet = {packet}")
             out.line("_packet.enq_us = now_us")
             out.line("_packet.enq_qdepth = 0")
-            packet = "_packet"
         priority = self.model.well_known("intrinsic_metadata.priority")
         queue = "0"
         if priority is not None and scope.is_written(priority.var, "parser", "ingress"):
             scope.note_read(priority.var)
             queue = priority.var
-        out.line(f"return [({spec}, {queue}, {packet})]")
+        out.line(f"return [({spec}, {queue}, _packet)]")
 
     def _egress_spec(self) -> str:
         field = self.model.well_known(EGRESS_SPEC)
@@ -153,15 +153,12 @@ class Module:
             raise ProgramError("$.headers", f"the program has no {EGRESS_SPEC}")
         return field.var
 
-    def _expected_size(self) -> None:
+    def _expected_size(self) -> str:
         """Bytes on the wire if egress changes nothing."""
-        terms = ["_length"]
-        if self.scope.is_written("_grown", "parser", "ingress"):
-            terms.append("_grown")
-        self.out.line(f"_size = {' + '.join(terms)}")
-        if self.scope.is_written("_cut", "parser", "ingress"):
-            with self.out.block("if _cut < _size:"):
-                self.out.line("_size = _cut")
+        grown = self.scope.is_written("_grown", "parser", "ingress")
+        size = "_length + _grown" if grown else "_length"
+        cut = self.scope.is_written("_cut", "parser", "ingress")
+        return f"min({size}, _cut)" if cut else size
 
     def _late(self) -> tuple[str, ...]:
         """Sections that run after the queue."""
