@@ -224,9 +224,19 @@ class LossDetector:
                 self._lose(front, LossRule.TIMER, lost)
         return lost
 
+    def forget(self) -> None:
+        """With nothing left in flight, lets go of all transmissions and the data they hold."""
+        if not self.current:
+            self._by_ev.clear()
+            self._by_time.clear()
+            self._moved.clear()
+
     def _lose(self, transmission: Transmission, rule: LossRule, lost: list[Transmission]) -> None:
         transmission.fate = Fate.LOST
         transmission.rule = rule
         self.inflight -= transmission.size
         self.uncovered.pop(transmission.psn, None)
         lost.append(transmission)
+        queue = self._by_ev[transmission.ev]
+        while queue and queue[0].fate:
+            queue.popleft()

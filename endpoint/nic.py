@@ -16,6 +16,7 @@ from endpoint.events import Completion, EvChanged, Event, PortChanged
 from endpoint.memory import Access, MemoryRegion, MemoryTable
 from endpoint.peer import Peer
 from endpoint.qp_config import QpConfig
+from endpoint.qp_states import QpState
 from endpoint.qp_timers import QpTimers
 from endpoint.queue_pair import QueuePair
 from endpoint.routes import Route
@@ -65,6 +66,7 @@ class Nic:
         self._rng = rng
         self._qps: dict[int, QueuePair] = {}
         self._peers: dict[bytes, Peer] = {}
+        self._untold: list[Peer] = []  # have not confirmed the newest port status
         self._next_qpn = FIRST_QPN
         self._resting: deque[tuple[int, int]] = deque()  # (free from, QPN)
         self._active: deque[QueuePair] = deque()  # may have packets to send
@@ -107,11 +109,12 @@ class Nic:
         qp.destroy(now_ns)
         del self._qps[qpn]
         self._is_active.discard(qpn)
-        for address in [a for a, peer in self._peers.items() if qp in peer.queue_pairs]:
-            peer = self._peers[address]
+        peer = self._peers.get(qp.remote_address)
+        if peer is not None and qp in peer.queue_pairs:
             peer.queue_pairs.remove(qp)
             if not peer.queue_pairs:
-                del self._peers[address]
+                del self._peers[qp.remote_address]
+                self._untold = [other for other in self._untold if other is not peer]
         free_ns = now_ns + 2 * qp.retry.longest_ns
         self._resting.append((free_ns, qpn))
         self._resting = deque(sorted(self._resting))
@@ -146,13 +149,18 @@ class Nic:
             self._active.append(qp)
 
     def peer(self, host_index: int, qp: QueuePair) -> Peer:
-        """The peer NIC with this index; `qp` is one more queue pair towards it."""
+        """The peer NIC with this index; `qp` is one more queue pair towards it.
+
+        With no queue pair to it alive, the peer may have started anew, with new request ids:
+        what is known of its ports is then forgotten.
+        """
         address = self.fabric.hosts[host_index].address
         peer = self._peers.get(address)
-        if peer is None:
+        if peer is None or all(old.state is QpState.ERROR for old in peer.queue_pairs):
             route = Route(self.fabric, self.host_index, host_index)
             rng = random.Random(self._rng.getrandbits(64))
             peer = self._peers[address] = Peer(self, route, self.local_ports, rng)
+            self._untold.append(peer)
         peer.queue_pairs.append(qp)
         return peer
 
@@ -221,8 +229,7 @@ class Nic:
         packet each; one whose next paths' ports are full keeps its turn for the next call.
         """
         self._now_ns = now_ns
-        for peer in self._peers.values():
-            peer.send_due(now_ns)
+        self._tell_ports(now_ns)
         out, self._urgent = self._urgent, []
         left = list(room)
         for port, free in enumerate(left):
@@ -258,7 +265,7 @@ class Nic:
     def next_timer_ns(self) -> int | None:
         """When `on_timer` has something to do, if ever."""
         due = self._timers.next_ns()
-        for peer in self._peers.values():
+        for peer in self._untold:
             other = peer.next_timer_ns(self._now_ns)
             if other is not None and (due is None or other < due):
                 due = other
@@ -270,8 +277,14 @@ class Nic:
         for qp in self._timers.due(now_ns):
             qp.on_timer(now_ns)
             self.wake(qp)
-        for peer in self._peers.values():
-            peer.send_due(now_ns)
+        self._tell_ports(now_ns)
+
+    def _tell_ports(self, now_ns: int) -> None:
+        """Port Status Updates that are due; most of the time no peer is waiting for one."""
+        if self._untold:
+            for peer in self._untold:
+                peer.send_due(now_ns)
+            self._untold = [peer for peer in self._untold if peer.status.pending]
 
     def port_down(self, port: int, now_ns: int) -> None:
         """A port of this NIC lost its carrier: it is not used, and peers are told."""
@@ -290,7 +303,8 @@ class Nic:
         self.local_ports = mask
         usable = bool(mask >> port & 1)
         self._events.append(PortChanged(now_ns, port, usable, False, self.address))
-        for peer in self._peers.values():
+        self._untold = list(self._peers.values())
+        for peer in self._untold:
             peer.status.changed(mask)
             for qp in peer.queue_pairs:
                 qp.set_ports(mask, peer.ports.mask, now_ns)

@@ -79,7 +79,7 @@ class QueuePair:
             )
         if peer.qpn >> 24 or peer.psn >> 24:
             raise ValueError(f"peer qpn {peer.qpn:#x} or psn {peer.psn:#x} is not 24 bits")
-        self._move(QpInput.PEER_KNOWN, now_ns)
+        next_state(self.state, QpInput.PEER_KNOWN)
         self.remote_address = address
         src, dst = services.host_index, peer.host_index
         evs_by_plane = candidate_evs(fabric, src, dst, self._rng)
@@ -119,6 +119,7 @@ class QueuePair:
             self.responder.post_recv(wr_id, now_ns)
         self._receives_early.clear()
         self.set_ports(services.local_ports, self._peer.ports.mask, now_ns)
+        self._move(QpInput.PEER_KNOWN, now_ns)
         self._move(QpInput.START, now_ns)
 
     def _move(self, heard: QpInput, now_ns: int, reason: str = "") -> None:

@@ -224,6 +224,8 @@ class Requester:
         self.loss.overdue(now_ns, self.rtt.loss_delay_ns, lost)
         if lost:
             self._take_lost(lost, now_ns)
+        if not self._messages:
+            self.loss.forget()
 
     def _settled(self, latest: Transmission, now_ns: int) -> None:
         if latest.fate is Fate.LOST:

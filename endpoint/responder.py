@@ -18,7 +18,7 @@ from endpoint.events import WorkOpcode, WorkStatus
 from endpoint.memory import AccessViolation, MemoryTable
 from endpoint.messages import nominal_size
 from endpoint.sack_bitmap import WINDOW_PSNS, ReceiveBitmap
-from endpoint.serial import PSN_MASK, expand
+from endpoint.serial import ID_BITS, ID_MASK, PSN_MASK, distance, expand
 from endpoint.stats import QpStats
 from endpoint.wire import nack as nack_reasons
 from endpoint.wire.aeth import SYNDROME_REMOTE_ACCESS_ERROR, Aeth
@@ -77,7 +77,7 @@ class Responder:
         self._ends: list[tuple[int, int, int | None]] = []  # heap of (last PSN, MSN, immediate)
         self._lengths: dict[int, int] = {}  # bytes so far, by MSN, of messages not ended
         self._waiting: deque[tuple[int, int]] = deque()  # ended, no receive: (length, immediate)
-        self._kept_wimm = 0  # WRITE_IMM messages arrived but not completed
+        self._finished = 0  # WRITE_IMM messages completed
         self._received_bytes = 0
         self._unacknowledged = 0
 
@@ -116,7 +116,7 @@ class Responder:
             self._sack(frame, psn, marked)
             return
         imm = frame.imm
-        if imm is not None and self._kept_wimm - len(self._receives) >= self._max_wimm:
+        if imm is not None and not self._has_place(frame.rqmsn):
             self._nack(frame, nack_reasons.NO_RESOURCE)
             return
         payload = frame.payload
@@ -132,6 +132,12 @@ class Responder:
         if marked or frame.rtx or frame.ack_request or self._unacknowledged >= SACK_EVERY_BYTES:
             self._sack(frame, psn, marked)
 
+    def _has_place(self, rqmsn: int) -> bool:
+        """Whether the WRITE_IMM that follows `rqmsn` others may be taken: places go by the order
+        of sending, or early ones that came out of order would keep out the one they wait for."""
+        ahead = distance(rqmsn, self._finished & ID_MASK, ID_BITS)
+        return ahead < len(self._receives) + self._max_wimm
+
     def _take(self, frame: ParsedFrame, psn: int, length: int, now_ns: int) -> None:
         self._stats.data_bytes_received += length
         imm, msn = frame.imm, frame.msn
@@ -143,8 +149,6 @@ class Responder:
         lengths[msn] = lengths.get(msn, 0) + length
         if ENDS_MESSAGE[frame.opcode]:
             heappush(self._ends, (psn, msn, imm))
-            if imm is not None:
-                self._kept_wimm += 1
         if self.received.add(psn):
             ends = self._ends
             while ends and ends[0][0] <= self.received.cack:
@@ -161,7 +165,7 @@ class Responder:
             self._waiting.append((length, imm))
 
     def _finish(self, length: int, imm: int, now_ns: int) -> None:
-        self._kept_wimm -= 1
+        self._finished += 1
         self._complete(
             self._receives.popleft(),
             WorkOpcode.RECV_WRITE_IMM,

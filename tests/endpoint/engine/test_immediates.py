@@ -76,6 +76,24 @@ def test_without_a_receive_some_are_kept_and_more_are_refused_until_one_is_poste
     assert qa.stats.lost == 0
 
 
+def test_places_go_by_the_order_of_sending_so_that_a_late_one_is_never_kept_out() -> None:
+    lab = Lab(line=340)
+    config = QpConfig(responder=ResponderConfig(max_wimm=1))
+    qa, qb = lab.pair(config=config)
+    for i in range(3):
+        qb.post_recv(i)
+    lose_first = iter([True])
+    lab.rule(lambda s: [] if s.parsed.imm == 0 and next(lose_first, False) else None)
+    for i in range(8):
+        qa.post_write(i, b"", 0, 0, imm=i, now_ns=0)
+    lab.run(until=2_000_000)
+    assert [c.imm for c in lab.completions[4]] == [0, 1, 2]
+    for i in range(3, 8):
+        qb.post_recv(i, lab.now)
+    lab.run(done=lambda: len(lab.completions[4]) == 8)
+    assert [c.imm for c in lab.completions[4]] == list(range(8))
+
+
 def test_refused_for_long_is_no_reason_to_give_up() -> None:
     lab = Lab(line=340)
     config = QpConfig(
