@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A forwarding pipeline config, and the switch that runs it."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,6 +14,9 @@ from softswitch.p4rt.p4info import ArraySpec, P4InfoIndex, TableSpec, build_inde
 from softswitch.program import Program, load_program
 from softswitch.switch import Switch
 from softswitch.tables import Table
+
+# A controller pushes one program to many devices at once: it is compiled for the first only.
+_COMPILING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,8 @@ def load_pipeline(
     if not config.p4_device_config:
         raise invalid("the config has no p4_device_config (BMv2 JSON)")
     try:
-        program = load_program(config.p4_device_config)
+        with _COMPILING:
+            program = load_program(config.p4_device_config)
     except ProgramError as error:
         raise invalid(f"p4_device_config: {error}") from None
     switch = make_switch(program)

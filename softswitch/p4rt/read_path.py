@@ -121,33 +121,39 @@ def _direct_tables(pipeline: Pipeline, request, attribute: str) -> Iterable[Tabl
     return [spec]
 
 
+def _found_with(
+    pipeline: Pipeline, request, resource: str, part: str
+) -> Iterator[p4runtime_pb2.TableEntry]:
+    """Entries that a direct entry's request selects, each with `part` of its direct resource."""
+    wanted = p4runtime_pb2.TableEntry()
+    wanted.CopyFrom(request.table_entry)
+    getattr(wanted, part).SetInParent()
+    for spec in _direct_tables(pipeline, request, resource):
+        for entity in _read_table(pipeline, spec, wanted):
+            yield entity.table_entry
+
+
 def _read_direct_counters(
     pipeline: Pipeline, request: p4runtime_pb2.DirectCounterEntry
 ) -> Iterator[p4runtime_pb2.Entity]:
-    wanted = p4runtime_pb2.TableEntry()
-    wanted.CopyFrom(request.table_entry)
-    wanted.counter_data.SetInParent()
-    for spec in _direct_tables(pipeline, request, "direct_counter"):
-        for found in _read_table(pipeline, spec, wanted):
-            entity = Entity()
-            entity.direct_counter_entry.data.CopyFrom(found.table_entry.counter_data)
-            _copy_key(found.table_entry, entity.direct_counter_entry.table_entry)
-            yield entity
+    for found in _found_with(pipeline, request, "direct_counter", "counter_data"):
+        entity = Entity()
+        entity.direct_counter_entry.data.CopyFrom(found.counter_data)
+        _copy_key(found, entity.direct_counter_entry.table_entry)
+        yield entity
 
 
 def _read_direct_meters(
     pipeline: Pipeline, request: p4runtime_pb2.DirectMeterEntry
 ) -> Iterator[p4runtime_pb2.Entity]:
-    wanted = p4runtime_pb2.TableEntry()
-    wanted.CopyFrom(request.table_entry)
-    wanted.meter_config.SetInParent()
-    for spec in _direct_tables(pipeline, request, "direct_meter"):
-        for found in _read_table(pipeline, spec, wanted):
-            entity = Entity()
-            if found.table_entry.HasField("meter_config"):
-                entity.direct_meter_entry.config.CopyFrom(found.table_entry.meter_config)
-            _copy_key(found.table_entry, entity.direct_meter_entry.table_entry)
-            yield entity
+    if request.HasField("counter_data"):
+        raise unimplemented("meters have no counters by color")
+    for found in _found_with(pipeline, request, "direct_meter", "meter_config"):
+        entity = Entity()
+        if found.HasField("meter_config"):
+            entity.direct_meter_entry.config.CopyFrom(found.meter_config)
+        _copy_key(found, entity.direct_meter_entry.table_entry)
+        yield entity
 
 
 def _copy_key(found: p4runtime_pb2.TableEntry, into: p4runtime_pb2.TableEntry) -> None:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counters, meters and registers, read and written by index, and the direct ones of entries."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from p4.v1 import p4runtime_pb2
 
-from softswitch.externs import MeterArray, MeterRate
+from softswitch.externs import CounterArray, MeterArray, MeterRate, RegisterArray
 from softswitch.p4rt import bytestring
 from softswitch.p4rt.entries import Key, decode_value
 from softswitch.p4rt.errors import invalid, out_of_range, unimplemented
@@ -34,11 +34,22 @@ def _indices(spec: ArraySpec, message, what: str) -> Iterable[int]:
     return (index,)
 
 
-def _chosen(pipeline: Pipeline, kind: str, object_id: int) -> Iterable[ArraySpec]:
-    """The object with this id, or all of its kind for id 0."""
-    if object_id:
-        return (pipeline.index.array(kind, object_id),)
-    return getattr(pipeline.index, f"{kind}s").values()
+def _read(pipeline: Pipeline, kind: str, request, fill: Callable) -> Iterator[p4runtime_pb2.Entity]:
+    """Cells of the array that `request` names, or of all of its `kind` for id 0.
+
+    `fill(entry, array, index)` sets the value of each cell's message.
+    """
+    object_id = getattr(request, f"{kind}_id")
+    specs = getattr(pipeline.index, f"{kind}s").values()
+    arrays = getattr(pipeline.switch, f"{kind}s")
+    for spec in [pipeline.index.array(kind, object_id)] if object_id else specs:
+        for index in _indices(spec, request, kind):
+            entity = p4runtime_pb2.Entity()
+            entry = getattr(entity, f"{kind}_entry")
+            setattr(entry, f"{kind}_id", spec.id)
+            entry.index.index = index
+            fill(entry, arrays[spec.name], index)
+            yield entity
 
 
 def counter_values(data: p4runtime_pb2.CounterData, where: str) -> tuple[int, int]:
@@ -67,15 +78,11 @@ def write_counter(pipeline: Pipeline, kind: int, entry: p4runtime_pb2.CounterEnt
 
 def read_counters(
     pipeline: Pipeline, request: p4runtime_pb2.CounterEntry
-) -> Iterable[p4runtime_pb2.Entity]:
-    for spec in _chosen(pipeline, "counter", request.counter_id):
-        counter = pipeline.switch.counters[spec.name]
-        for index in _indices(spec, request, "counter"):
-            entity = p4runtime_pb2.Entity()
-            entity.counter_entry.counter_id = spec.id
-            entity.counter_entry.index.index = index
-            fill_counter(entity.counter_entry.data, *counter.read(index))
-            yield entity
+) -> Iterator[p4runtime_pb2.Entity]:
+    def fill(entry: p4runtime_pb2.CounterEntry, counter: CounterArray, index: int) -> None:
+        fill_counter(entry.data, *counter.read(index))
+
+    return _read(pipeline, "counter", request, fill)
 
 
 def write_register(pipeline: Pipeline, kind: int, entry: p4runtime_pb2.RegisterEntry) -> None:
@@ -92,15 +99,11 @@ def write_register(pipeline: Pipeline, kind: int, entry: p4runtime_pb2.RegisterE
 
 def read_registers(
     pipeline: Pipeline, request: p4runtime_pb2.RegisterEntry
-) -> Iterable[p4runtime_pb2.Entity]:
-    for spec in _chosen(pipeline, "register", request.register_id):
-        register = pipeline.switch.registers[spec.name]
-        for index in _indices(spec, request, "register"):
-            entity = p4runtime_pb2.Entity()
-            entity.register_entry.register_id = spec.id
-            entity.register_entry.index.index = index
-            entity.register_entry.data.bitstring = bytestring.encode(register.read(index))
-            yield entity
+) -> Iterator[p4runtime_pb2.Entity]:
+    def fill(entry: p4runtime_pb2.RegisterEntry, register: RegisterArray, index: int) -> None:
+        entry.data.bitstring = bytestring.encode(register.read(index))
+
+    return _read(pipeline, "register", request, fill)
 
 
 def write_meter(pipeline: Pipeline, kind: int, entry: p4runtime_pb2.MeterEntry) -> None:
@@ -114,16 +117,13 @@ def write_meter(pipeline: Pipeline, kind: int, entry: p4runtime_pb2.MeterEntry) 
 
 def read_meters(
     pipeline: Pipeline, request: p4runtime_pb2.MeterEntry
-) -> Iterable[p4runtime_pb2.Entity]:
+) -> Iterator[p4runtime_pb2.Entity]:
     _refuse_color_counters(request)
-    for spec in _chosen(pipeline, "meter", request.meter_id):
-        meter = pipeline.switch.meters[spec.name]
-        for index in _indices(spec, request, "meter"):
-            entity = p4runtime_pb2.Entity()
-            entity.meter_entry.meter_id = spec.id
-            entity.meter_entry.index.index = index
-            fill_meter(meter, index, entity.meter_entry.config)
-            yield entity
+
+    def fill(entry: p4runtime_pb2.MeterEntry, meter: MeterArray, index: int) -> None:
+        fill_meter(meter, index, entry.config)
+
+    return _read(pipeline, "meter", request, fill)
 
 
 def direct_meter(pipeline: Pipeline, table: TableSpec) -> MeterArray:
