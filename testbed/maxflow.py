@@ -23,11 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import networkx as nx
 
 from topologies.fabric import Fabric, Link
 from topologies.timing import ETHERNET_OVERHEAD_BYTES, SACK_FRAME_BYTES
+
+_Graph: TypeAlias = "nx.DiGraph[Any]"
 
 _SACK_EVERY_BYTES = 4096
 _COUNTED_AT_LEAST = 1024
@@ -47,7 +50,7 @@ class Overheads:
 
     def share(self, *, with_sacks: bool) -> float:
         """Payload's share of a link's rate."""
-        on_link = self.frame + ETHERNET_OVERHEAD_BYTES
+        on_link = float(self.frame + ETHERNET_OVERHEAD_BYTES)
         if with_sacks:
             on_link += self.sacks_per_packet * (SACK_FRAME_BYTES + ETHERNET_OVERHEAD_BYTES)
         return self.payload / on_link
@@ -85,8 +88,8 @@ class MaxFlow:
             self._known[key] = round(value / 1e9, 6)
         return self._known[key]
 
-    def _graph(self, dead: frozenset[str]) -> nx.DiGraph | None:
-        graph = nx.DiGraph()
+    def _graph(self, dead: frozenset[str]) -> _Graph | None:
+        graph: _Graph = nx.DiGraph()
         live = [link for link in self._links if link.name not in dead]
         ports = {(link.a, link.a_port) for link in live if link.tier == "nic_t0"}
         usable = [
@@ -102,7 +105,7 @@ class MaxFlow:
                 self._uplink_edges(graph, link)
         return graph if usable else None
 
-    def _flow_edges(self, graph: nx.DiGraph, source: int, target: int, plane: int) -> None:
+    def _flow_edges(self, graph: _Graph, source: int, target: int, plane: int) -> None:
         """Through the sender's port into its T0 or, within one T0, to the receiver's port."""
         rate, share = self._fabric.nic_rate_bps, self._overheads.share
         sends, enters = ("send", source, plane), ("up", self._t0(source), plane)
@@ -115,7 +118,7 @@ class MaxFlow:
             graph.add_edge(sends, enters)
             graph.add_edge(leaves, arrives)
 
-    def _uplink_edges(self, graph: nx.DiGraph, link: Link) -> None:
+    def _uplink_edges(self, graph: _Graph, link: Link) -> None:
         """Both directions of a T0–T1 link; a T1 sends nothing back to the T0 it came from."""
         t0, t1 = self._fabric.switch(link.a), self._fabric.switch(link.b)
         outward = any(self._t0(a) == t0.index != self._t0(b) for a, b in self._flows)

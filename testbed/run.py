@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
+import p4src
 import topologies
 from controller.limits import not_installable
 from softswitch import Program, load_program
@@ -17,6 +18,7 @@ from testbed.faults import FaultNames
 from testbed.results import RunResult, environment, write_results
 from testbed.scenario import Scenario, ScenarioError, load_scenario
 from testbed.virtual.harvest import harvest
+from testbed.virtual.provisioning import P4RuntimeProvisioning
 from testbed.virtual.world import VirtualWorld
 from topologies.fabric import Fabric
 
@@ -29,8 +31,7 @@ WORLDS = ("virtual",)
 @cache
 def compiled_program() -> Program:
     """The project's P4 program, as compiled and committed."""
-    file = resources.files("p4src") / "compiled" / "mrc.json"
-    return load_program(file.read_bytes())
+    return load_program(p4src.JSON.read_bytes())
 
 
 def run_scenario(
@@ -43,13 +44,16 @@ def run_scenario(
     results_dir: Path | None = None,
     program: Program | None = None,
     prepare: Callable[[VirtualWorld], None] | None = None,
+    over_p4runtime: bool = False,
 ) -> RunResult:
     """Run a scenario (or the one of this name or file) to its end, and check its expectations.
 
     ``seed`` replaces the scenario's. ``results_dir`` receives ``result.json``,
     ``environment.json`` and a pcap of each link in ``capture`` (the scenario's own list when
     None). ``program`` replaces what the switches run; ``prepare`` is called with the world before
-    it starts. Raises `ScenarioError` or `topologies.TopologyError` for bad input; a run that does
+    it starts. With ``over_p4runtime`` the controller installs program and tables over gRPC.
+
+    Raises `ScenarioError` or `topologies.TopologyError` for bad input; a run that does
     not meet its expectations is no error: see ``passed`` and ``checks``.
     """
     if not isinstance(scenario, Scenario):
@@ -62,20 +66,25 @@ def run_scenario(
         raise ScenarioError(f"{scenario.name}: topology: {reason}")
     links = list(scenario.capture if capture is None else capture)
     check_names(scenario, fabric, links)
-    started = time.perf_counter()
-    running = VirtualWorld(
-        scenario,
-        fabric,
-        program or compiled_program(),
-        scenario.seed if seed is None else seed,
-    )
     if links and results_dir is None:
         raise ScenarioError(f"{scenario.name}: capture: needs a results folder to write to")
-    for link in links:
-        running.capture(link, Path(str(results_dir)))
-    if prepare is not None:
-        prepare(running)
-    running.run(progress)
+    started = time.perf_counter()
+    with ExitStack() as services:
+        provisioning = None
+        if over_p4runtime:
+            provisioning = services.enter_context(P4RuntimeProvisioning(fabric))
+        running = VirtualWorld(
+            scenario,
+            fabric,
+            program or compiled_program(),
+            scenario.seed if seed is None else seed,
+            provisioning,
+        )
+        for link in links:
+            running.capture(link, Path(str(results_dir)))
+        if prepare is not None:
+            prepare(running)
+        running.run(progress)
     result = harvest(running)
     result.checks = judge(result, scenario.expect)
     result.passed = all(check.ok for check in result.checks)

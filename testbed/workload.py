@@ -137,7 +137,7 @@ def flow_plans(workload: Workload, hosts: Sequence[str], seed: int) -> list[Flow
     total = file_bytes(workload)
     messages = workload.messages if total is None else -(-total // workload.message_bytes)
     for group, source, destination in pairs(workload, hosts, seed):
-        late = isinstance(workload, Incast) and group == "incast"
+        start_ns = workload.start if isinstance(workload, Incast) and group == "incast" else 0
         plans.append(
             FlowPlan(
                 name=f"{hosts[source]}→{hosts[destination]}",
@@ -146,7 +146,7 @@ def flow_plans(workload: Workload, hosts: Sequence[str], seed: int) -> list[Flow
                 destination=destination,
                 message_bytes=workload.message_bytes,
                 messages=messages,
-                start_ns=workload.start if late else 0,
+                start_ns=start_ns,
                 until_ns=workload.until,
                 in_flight=workload.in_flight,
                 immediate=workload.immediate,

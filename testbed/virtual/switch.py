@@ -8,16 +8,15 @@ queue. The pipelines themselves take no time; time passes in queues and on links
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from heapq import heappush
 from typing import Any
 
 from softswitch.program import Program
 from softswitch.queues import PortScheduler
-from softswitch.switch import Switch
 from testbed.losses import Losses
 from testbed.virtual.link import Direction
 from testbed.virtual.loop import EventLoop
+from testbed.virtual.provisioning import Provisioning
 from topologies.timing import ETHERNET_OVERHEAD_BYTES
 
 TRIMMED = "MrcIngress.queueing.trimmed"
@@ -115,7 +114,7 @@ class SwitchPort:
 
 
 class SwitchNode:
-    """A switch and its ports. ``provision`` fills the tables of a switch that starts empty."""
+    """A switch and its ports. ``provisioning`` makes it, and fills it again after a stop."""
 
     def __init__(
         self,
@@ -124,7 +123,7 @@ class SwitchNode:
         program: Program,
         *,
         rng: random.Random,
-        provision: Callable[[Switch], None],
+        provisioning: Provisioning,
     ) -> None:
         self.loop = loop
         self.name = name
@@ -134,9 +133,8 @@ class SwitchNode:
         self.lost_in_stop: dict[tuple[int, int], int] = {}
         """Packets that waited when the switch stopped, by port and priority."""
         self._past: dict[str, list[int]] = {}
-        self._provision = provision
-        self.switch = Switch(program, rng=rng, name=name)
-        provision(self.switch)
+        self._provisioning = provisioning
+        self.switch = provisioning.make(name, program, rng)
 
     def add_port(self, number: int, scheduler: PortScheduler) -> SwitchPort:
         """A new port; its `direction` is set when it is wired."""
@@ -165,4 +163,4 @@ class SwitchNode:
 
     def start(self) -> None:
         """Be provisioned again."""
-        self._provision(self.switch)
+        self._provisioning.again(self.switch)

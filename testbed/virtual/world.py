@@ -13,13 +13,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from controller.queues import port_queues
-from controller.tables import switch_entries
 from endpoint.events import Event
 from endpoint.nic import Nic, NicConfig
 from endpoint.wire.pcap import PcapWriter
 from softswitch.program import Program
 from softswitch.queues import PortScheduler
-from softswitch.switch import Switch
 from testbed.faults import Occurrence, plan
 from testbed.losses import FlowKey, Losses
 from testbed.measure import Bins
@@ -29,6 +27,7 @@ from testbed.virtual.flows import FlowBook
 from testbed.virtual.host import HostNode
 from testbed.virtual.link import Direction
 from testbed.virtual.loop import EventLoop
+from testbed.virtual.provisioning import DirectProvisioning, Provisioning
 from testbed.virtual.switch import SwitchNode
 from topologies.fabric import Fabric, Link
 
@@ -39,16 +38,20 @@ _CHUNK_NS = 5_000
 _DRAIN_NS = 2_000_000
 
 
-def provision(switch: Switch, fabric: Fabric) -> None:
-    """Write a switch's own entries straight into its tables."""
-    for entry in switch_entries(fabric, switch.name):
-        switch.tables[entry.table].insert(entry.match, entry.action, entry.params)
-
-
 class VirtualWorld:
-    """One run of one scenario. ``program`` is what every switch runs."""
+    """One run of one scenario. ``program`` is what every switch runs.
 
-    def __init__(self, scenario: Scenario, fabric: Fabric, program: Program, seed: int) -> None:
+    Tables are written directly unless another ``provisioning`` is given.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        fabric: Fabric,
+        program: Program,
+        seed: int,
+        provisioning: Provisioning | None = None,
+    ) -> None:
         self.scenario = scenario
         self.fabric = fabric
         self.seed = seed
@@ -59,7 +62,10 @@ class VirtualWorld:
         self.busy_samples: list[tuple[int, list[list[int]]]] = []
         """Now and then: the time, and the ns that each port of each host has been sending."""
         self.hosts = [self._host(host.name, host.index) for host in fabric.hosts]
-        self.switches = {node.name: self._switch(node.name, program) for node in fabric.switches()}
+        way = provisioning or DirectProvisioning(fabric)
+        self.switches = {
+            node.name: self._switch(node.name, program, way) for node in fabric.switches()
+        }
         self.wires = self._wires()
         self.flows = FlowBook(self.loop, fabric, scenario, self.hosts, seed)
         self.occurrences = self._plan_faults()
@@ -91,14 +97,8 @@ class VirtualWorld:
             losses=self.losses,
         )
 
-    def _switch(self, name: str, program: Program) -> SwitchNode:
-        node = SwitchNode(
-            self.loop,
-            name,
-            program,
-            rng=self.rng(name),
-            provision=lambda switch: provision(switch, self.fabric),
-        )
+    def _switch(self, name: str, program: Program, provisioning: Provisioning) -> SwitchNode:
+        node = SwitchNode(self.loop, name, program, rng=self.rng(name), provisioning=provisioning)
         for number in self.fabric.ports(name):
             queues = port_queues(self.fabric, name, number)
             node.add_port(number, PortScheduler(capacities=queues.capacity))
