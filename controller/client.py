@@ -19,6 +19,9 @@ from controller.pipeline import Pipeline
 
 DETAILS_KEY = "grpc-status-details-bin"
 
+# How long a switch has to end a stream that the session no longer needs.
+_CLOSING_S = 1.0
+
 # Errors of a batch come back in metadata, about 150 bytes an update; gRPC's default limit is 8 KiB.
 _CHANNEL_OPTIONS = (
     ("grpc.enable_http_proxy", 0),
@@ -101,14 +104,17 @@ class SwitchSession:
         self.close()
 
     def close(self) -> None:
-        """End the stream, its thread and the channel. Safe to call twice."""
+        """End the stream, its thread and the channel. Safe to call twice.
+
+        The switch is given a moment to end the stream itself: only then is it sure that it has
+        taken the mastership back, and that a next session with this election id is welcome.
+        """
         self._outbox.put(None)
-        if self._stream is not None:
+        if self._reader is not None and self._stream is not None:
+            self._reader.join(_CLOSING_S)
             self._stream.cancel()
-            self._stream = None
-        if self._reader is not None:
             self._reader.join(self.timeouts.call_s)
-            self._reader = None
+            self._reader = self._stream = None
         if self._channel is not None:
             self._channel.close()
             self._channel = None

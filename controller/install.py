@@ -18,6 +18,7 @@ from controller.client import SwitchError, SwitchSession, SwitchTarget, Timeouts
 from controller.entries import Changes, EntryCodec, EntryError, difference
 from controller.pipeline import Pipeline
 from controller.tables import TableEntry
+from topologies import TopologyError
 
 EntriesOf = Callable[[str], Iterable[TableEntry]]
 
@@ -89,18 +90,15 @@ def install(
     """
     options = options or InstallOptions()
     codec = EntryCodec(pipeline.p4info)
-    reports: dict[str, SwitchReport] = {}
     with ThreadPoolExecutor(max(1, min(options.workers, len(targets)))) as pool:
         jobs = [
             pool.submit(_install_switch, target, pipeline, codec, entries_of, options)
             for target in targets
         ]
         for job in as_completed(jobs):
-            report = job.result()
-            reports[report.name] = report
             if on_done is not None:
-                on_done(report)
-    return InstallReport(tuple(reports[target.name] for target in targets))
+                on_done(job.result())
+    return InstallReport(tuple(job.result() for job in jobs))
 
 
 def _install_switch(
@@ -121,7 +119,7 @@ def _install_switch(
             _bring_tables(session, codec, meant, options.batch, report)
     except SwitchError as error:
         report.error = str(error)
-    except EntryError as error:
+    except (EntryError, TopologyError) as error:
         report.error = f"switch {target.name} ({target.address}): {error}"
     report.seconds = time.monotonic() - started
     return report

@@ -3,6 +3,7 @@
 
 import contextlib
 import dataclasses
+import json
 import random
 
 import p4src
@@ -25,6 +26,15 @@ def compiled_pipeline() -> Pipeline:
 
 def with_cookie(pipeline: Pipeline, cookie: int) -> Pipeline:
     return dataclasses.replace(pipeline, cookie=cookie)
+
+
+def with_small_table(pipeline: Pipeline, name: str, size: int) -> Pipeline:
+    """A build of the program in which one table holds `size` entries; with the same cookie."""
+    program = json.loads(pipeline.device_config)
+    for table in program["pipelines"][0]["tables"]:
+        if table["name"] == name:
+            table["max_size"] = size
+    return dataclasses.replace(pipeline, device_config=json.dumps(program).encode())
 
 
 class Installation:

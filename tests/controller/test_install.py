@@ -3,7 +3,7 @@
 
 import threading
 
-from install_support import TIMEOUTS, with_cookie
+from install_support import TIMEOUTS, with_cookie, with_small_table
 
 from controller.client import SwitchSession
 from controller.counters import CounterValue, read_counters
@@ -51,13 +51,14 @@ def test_drift_is_repaired_by_the_least_changes(installation):
 
 
 def test_full_table_is_emptied_before_it_is_filled(installation):
-    entries = [TableEntry(MY_SID, (i,), "MrcIngress.srv6.un", ()) for i in range(1024)]
-    others = [TableEntry(MY_SID, (i + 9999,), "MrcIngress.srv6.un", ()) for i in range(1024)]
+    entries = [TableEntry(MY_SID, (i,), "MrcIngress.srv6.un", ()) for i in range(8)]
+    others = [TableEntry(MY_SID, (i + 99,), "MrcIngress.srv6.un", ()) for i in range(8)]
     only = "p0t1a"
     installation.targets = {only: installation.targets[only]}
-    assert installation.install(lambda _: entries).errors == ()
-    report = installation.install(lambda _: others)
-    assert report.errors == ()
+    small = with_small_table(installation.pipeline, MY_SID, 8)
+    assert installation.install(lambda _: entries, pipeline=small).errors == ()
+    assert installation.table(only, MY_SID).size == len(entries)
+    assert installation.install(lambda _: others, pipeline=small).errors == ()
     assert installation.held(only) == set(others)
 
 
@@ -98,6 +99,13 @@ def test_sessions_leave_no_thread_behind(installation):
     installation.install()
     names = {*installation.targets}
     assert not [t for t in threading.enumerate() if t.name in names]
+
+
+def test_mastership_is_free_as_soon_as_a_session_is_closed(installation):
+    target = installation.targets["p0t0a"]
+    for _ in range(30):
+        with SwitchSession(target, timeouts=TIMEOUTS):
+            pass
 
 
 def test_nothing_to_install_is_an_empty_report(installation):

@@ -3,7 +3,6 @@
 
 import contextlib
 import dataclasses
-import json
 import os
 import signal
 import socket
@@ -14,7 +13,7 @@ import time
 
 import grpc
 import pytest
-from install_support import TIMEOUTS
+from install_support import TIMEOUTS, with_small_table
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 from controller.client import SwitchError, SwitchSession, SwitchTarget, Timeouts
@@ -66,15 +65,8 @@ def test_wrong_device_id(installation):
 
 def test_full_table_names_table_and_entry(installation):
     """The switch runs a build of the program whose fib is too small."""
-    program = json.loads(installation.pipeline.device_config)
-    for table in program["pipelines"][0]["tables"]:
-        if table["name"] == FIB:
-            table["max_size"] = 1
-    small = dataclasses.replace(
-        installation.pipeline, device_config=json.dumps(program).encode()
-    )  # with the cookie of the full-size program
     with SwitchSession(installation.targets[BAD], timeouts=TIMEOUTS) as session:
-        session.push(small)
+        session.push(with_small_table(installation.pipeline, FIB, 1))
     report = installation.install()
     error = only_error(report, BAD)
     refused = [e for e in installation.entries(BAD) if e.table == FIB][1:]
@@ -107,6 +99,13 @@ def test_entry_that_does_not_fit_the_program_is_not_even_sent(installation):
     error = only_error(installation.install(entries_with(installation, extra)), BAD)
     assert f"table {CLASSES}, entry {extra}: dscp = 64 does not fit in 6 bits" in error
     others_are_finished(installation)
+
+
+def test_switch_that_the_fabric_does_not_have(installation):
+    stray = dataclasses.replace(installation.targets[BAD], name="p9t0a")
+    installation.targets["p9t0a"] = stray
+    del installation.targets[BAD]
+    assert "p9t0a" in only_error(installation.install(), "p9t0a")
 
 
 def test_entry_that_does_not_read_back(installation):
@@ -216,9 +215,9 @@ def test_switch_killed_in_the_middle(installation, switch_process):
     others_are_finished(installation)
     # A new process in its place is installed from scratch, the others are left alone.
     _, installation.targets[BAD] = switch_process()
-    report = installation.install(entries_of)
+    report = installation.install()
     assert report.errors == ()
-    assert report.changes == 1 + len(MANY)
+    assert report.changes == 1 + len(installation.entries(BAD))
 
 
 def test_switch_that_hangs_costs_its_deadline_and_no_more(pipeline, switch_process):
