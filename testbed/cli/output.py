@@ -92,13 +92,12 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], Non
 
 def table(title: str | None = None, **options: Any) -> Table:
     """An empty table in the commands' one style."""
-    return Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        header_style="bold",
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-        **options,
-    )
+    style: dict[str, Any] = {
+        "title_justify": "left",
+        "title_style": "bold",
+        "header_style": "bold",
+        "box": None,
+        "pad_edge": False,
+        "padding": (0, 2, 0, 0),
+    }
+    return Table(title=title, **(style | options))

@@ -9,8 +9,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from testbed.cli.output import table
-from testbed.report.wording import PAPER_FAILOVER, micros, nanos, number, percent, size
+from testbed.report.wording import PAPER_FAILOVER, nanos, number, percent, size
 from testbed.results import Environment, FaultResult, RunResult
+
+_WIDE = 110
+"""Columns from which on the table of faults has all of its own."""
+
+_WIDE_ONLY = (3, 4, 6)
 
 
 def show_run(out: Console, result: RunResult, ran: Environment, folder: Path) -> None:
@@ -37,51 +42,53 @@ def _heading(out: Console, result: RunResult) -> None:
 
 
 def _faults(out: Console, faults: list[FaultResult]) -> None:
-    rows = table("Faults")
-    rows.add_column("fault", no_wrap=True)
-    rows.add_column("at", justify="right")
+    wide = out.width >= _WIDE
+    rows = table("Faults", padding=(0, 1, 0, 0))
+    rows.add_column("fault")
+    rows.add_column("at\nµs", justify="right")
     rows.add_column("data\nlost", justify="right")
-    rows.add_column("control,\nprobes", justify="right")
-    rows.add_column("until no packet is\nsent into it", justify="right")
-    rows.add_column("until all that was\nlost is placed", justify="right")
-    rows.add_column("goodput, Gb/s\nbefore → after", justify="right")
-    rows.add_column("of max-\nflow", justify="right")
+    if wide:
+        rows.add_column("control\nlost", justify="right")
+        rows.add_column("probes\nlost", justify="right")
+    rows.add_column("µs until no\npacket is\nsent into it", justify="right")
+    if wide:
+        rows.add_column("worst QP,\nin its RTTs", justify="right")
+    rows.add_column("µs until\nall lost\nis placed", justify="right")
+    rows.add_column("Gb/s\nbefore", justify="right")
+    rows.add_column("Gb/s\nafter", justify="right")
+    rows.add_column("share of\nmax-flow", justify="right")
     for fault in faults:
-        rows.add_row(
-            escape(fault.label),
-            nanos(fault.begin_ns),
-            number(fault.data_packets_lost),
-            f"{fault.control_packets_lost:,}, {fault.probe_packets_lost:,}",
-            _last_packet(fault),
-            _recovered(fault),
-            f"{number(fault.goodput_before_gbps)} → {number(fault.goodput_after_gbps)}",
-            percent(fault.goodput_after_share),
-        )
+        rows.add_row(*_fault_cells(fault, wide))
         if fault.end_ns is not None:
-            rows.add_row(
-                "  mended",
-                nanos(fault.end_ns),
-                *[""] * 4,
-                f"→ {number(fault.goodput_mended_gbps)}",
-                percent(fault.goodput_mended_share),
-                style="dim",
-            )
-    rows.add_row("the paper, on hardware", *[""] * 3, PAPER_FAILOVER, style="dim")
+            rows.add_row(*_mended_cells(fault, wide), style="dim")
+    blank = [""] * (4 if wide else 2)
+    rows.add_row("the paper, on hardware", *blank, PAPER_FAILOVER, style="dim")
     out.print(rows)
     out.print()
 
 
-def _last_packet(fault: FaultResult) -> str:
-    if fault.last_data_packet_us is None:
-        return "none was"
-    rtts = fault.worst_last_packet_rtts
-    return micros(fault.last_data_packet_us) + ("" if rtts is None else f" ({rtts:.1f} RTTs)")
+def _fault_cells(fault: FaultResult, wide: bool) -> list[str]:
+    cells = [
+        escape(fault.label),
+        f"{fault.begin_ns / 1000:,.0f}",
+        number(fault.data_packets_lost),
+        number(fault.control_packets_lost),
+        number(fault.probe_packets_lost),
+        "none was" if fault.last_data_packet_us is None else f"{fault.last_data_packet_us:,.1f}",
+        number(fault.worst_last_packet_rtts, 1),
+        f"{fault.unrecovered:,} never was" if fault.unrecovered else number(fault.recovered_us, 1),
+        number(fault.goodput_before_gbps),
+        number(fault.goodput_after_gbps),
+        percent(fault.goodput_after_share),
+    ]
+    return cells if wide else [cell for place, cell in enumerate(cells) if place not in _WIDE_ONLY]
 
 
-def _recovered(fault: FaultResult) -> str:
-    if fault.unrecovered:
-        return f"{fault.unrecovered:,} never was"
-    return micros(fault.recovered_us) if fault.data_packets_lost else "nothing lost"
+def _mended_cells(fault: FaultResult, wide: bool) -> list[str]:
+    assert fault.end_ns is not None
+    gap = [""] * (7 if wide else 4)
+    after, share = fault.goodput_mended_gbps, fault.goodput_mended_share
+    return ["  mended", f"{fault.end_ns / 1000:,.0f}", *gap, number(after), percent(share)]
 
 
 def _completions(out: Console, result: RunResult) -> None:
@@ -111,12 +118,12 @@ def _packets(out: Console, result: RunResult) -> None:
         "sent": packets.data_sent,
         "re-sent": packets.data_retransmitted,
         "placed": packets.data_placed,
-        "duplicates": packets.duplicates,
+        "dupli-\ncates": packets.duplicates,
         "trimmed": packets.trimmed,
         "marked": packets.marked,
-        "lost in faults": packets.data_lost,
-        "dropped for congestion": packets.congestion_drops,
-        "timers fired": packets.timers_fired,
+        "lost in\nfaults": packets.data_lost,
+        "dropped,\ncongested": packets.congestion_drops,
+        "timers\nfired": packets.timers_fired,
     }
     for name in figures:
         rows.add_column(name, justify="right")

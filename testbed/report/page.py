@@ -98,7 +98,7 @@ def tiles(result: RunResult) -> list[Tile]:
         )
     last = [f.last_data_packet_us for f in result.faults if f.last_data_packet_us is not None]
     if last:
-        note = f"after a fault; the paper: {wording.PAPER_FAILOVER}"
+        note = f"after a fault; the paper: {wording.PAPER_FAILOVER} of µs"
         found.append(Tile("last packet into it", wording.micros(max(last)), note))
     healed = [f.recovered_us for f in result.faults if f.recovered_us is not None]
     if healed:

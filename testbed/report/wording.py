@@ -5,8 +5,8 @@ from __future__ import annotations
 
 NONE = "–"
 
-PAPER_FAILOVER = "a few tens of µs"
-"""What the paper says of its hardware (P1, abstract): failover "in a few tens of microseconds"."""
+PAPER_FAILOVER = "a few tens"
+"""What the paper says of its hardware (P1, abstract): failover in "a few tens of microseconds"."""
 
 
 def number(value: float | None, digits: int = 0) -> str:
