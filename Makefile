@@ -39,5 +39,8 @@ finsy-env: .venv-finsy/.installed ## Create .venv-finsy, for the tests with fins
 	.venv-finsy/bin/python -m pip install --quiet --disable-pip-version-check finsy==0.30.0
 	touch $@
 
+proto: install ## Make the agent's gRPC stubs anew (Python 3.11 or 3.12)
+	$(BIN)/python -m endpoint.agent.proto.generate
+
 clean: ## Remove the environment and every result
 	rm -rf $(VENV) .venv-finsy results build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
