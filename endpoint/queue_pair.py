@@ -80,6 +80,7 @@ class QueuePair:
         if peer.qpn >> 24 or peer.psn >> 24:
             raise ValueError(f"peer qpn {peer.qpn:#x} or psn {peer.psn:#x} is not 24 bits")
         next_state(self.state, QpInput.PEER_KNOWN)
+        control = config.congestion_control(fabric, self.rtt.base_ns)
         self.remote_address = address
         src, dst = services.host_index, peer.host_index
         evs_by_plane = candidate_evs(fabric, src, dst, self._rng)
@@ -105,7 +106,7 @@ class QueuePair:
                 self.retry,
             ),
             self.first_psn,
-            config.congestion_control(fabric, self.rtt.base_ns),
+            control,
             self.rtt,
             self.paths,
             self.stats,
