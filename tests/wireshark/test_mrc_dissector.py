@@ -70,6 +70,18 @@ def tshark(capture: str, *options: str, script: bool = True, **environment: str)
     return [dict(zip(FIELDS, line.split("\t"), strict=True)) for line in done.stdout.splitlines()]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def lua_is_on(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skip where tshark runs no Lua script at all: built without Lua, or a newer one as root."""
+    script = tmp_path_factory.mktemp("lua") / "probe.lua"
+    script.write_text('print("Lua runs")', encoding="utf-8")
+    command = ["tshark", "-X", f"lua_script:{script}", "-c", "1", "-r"]
+    command.append(str(VECTORS / "sacks.pcapng"))
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    if "Lua runs" not in done.stdout:
+        pytest.skip("this tshark runs no Lua scripts (without Lua, or from 4.4 on as root)")
+
+
 @cache
 def dissected(capture: str) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
     """By name: each packet's description and what tshark shows, with the ICRC checked."""
