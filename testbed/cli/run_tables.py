@@ -31,10 +31,11 @@ def show_run(out: Console, result: RunResult, ran: Environment, folder: Path) ->
 
 def _heading(out: Console, result: RunResult) -> None:
     fabric = result.topology
+    planes = "1 plane" if fabric.planes == 1 else f"{fabric.planes} planes"
     out.print(f"[bold]{escape(result.scenario)}[/bold]  {escape(result.description)}")
     out.print(
         f"fabric {escape(fabric.name)}: {fabric.hosts} NICs of {fabric.planes} × "
-        f"{fabric.nic_t0_gbps:g} Gb/s, {fabric.planes} planes of {fabric.t0s_per_plane} T0s and "
+        f"{fabric.nic_t0_gbps:g} Gb/s, {planes} of {fabric.t0s_per_plane} T0s and "
         f"{fabric.t1s_per_plane} T1s, base RTT {nanos(fabric.base_rtt_ns)}"
     )
     out.print(escape(f"{result.workload} · seed {result.seed} · {result.world} world"))
