@@ -97,6 +97,8 @@ class Agent:
     def run(self) -> None:
         """Moves packets until stopped, then completes what was posted and lets streams end."""
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        info = self.host.info(monotonic_ns())
+        _log.info("%s of %s is ready at %s", info.host, info.fabric, self._server.path)
         try:
             self._loop.run()
         finally:
@@ -106,6 +108,7 @@ class Agent:
             for port in self.host.ports:
                 port.close()
             self._links.close()
+            _log.info("ended")
 
 
 def _open_ports(settings: AgentSettings) -> list[NicPort]:

@@ -4,17 +4,13 @@
 import errno
 import socket
 from collections import deque
-from collections.abc import Callable
-from time import monotonic_ns
 
+from endpoint.agent.arrivals import Arrival
 from endpoint.agent.errors import SetupError
 from endpoint.agent.netlink import LinkState
 from endpoint.agent.pacing import Pacer
-from endpoint.agent.packet_socket import open_packet_socket, read_drops
+from endpoint.agent.packet_socket import open_packet_socket, read_drops, receive_frame
 from endpoint.agent.values import PortStatistics, PortStatus
-
-Deliver = Callable[[int, bytes, int], None]
-"""Called with port, frame, time in nanoseconds."""
 
 MOST_FRAME_BYTES = 9216 + 14 + 4
 """Longer than any frame of a fabric, so that no frame is cut here and taken for a trimmed one."""
@@ -52,21 +48,21 @@ class NicPort:
 
     # -- in -------------------------------------------------------------------------------------
 
-    def receive(self, deliver: Deliver, most: int) -> None:
-        """Hands over what has arrived, up to `most` frames."""
-        receive = self._socket.recv
-        number = self.number
+    def receive(self, arrivals: list[Arrival], most: int) -> bool:
+        """Appends what has arrived, up to `most` frames; whether that may not be all."""
+        sock, number = self._socket, self.number
         for _ in range(most):
             try:
-                frame = receive(MOST_FRAME_BYTES)
+                frame, time_ns = receive_frame(sock, MOST_FRAME_BYTES)
             except BlockingIOError:
-                return
+                return False
             except OSError as error:  # ENETDOWN once, when the interface goes down
                 _count(self.receive_errors, error)
-                return
+                return False
             self.frames_received += 1
             self.bytes_received += len(frame)
-            deliver(number, frame, monotonic_ns())
+            arrivals.append((time_ns, number, frame))
+        return True
 
     def read_drops(self) -> int:
         """Frames dropped at the socket since the last call."""
