@@ -114,10 +114,8 @@ def test_refused_entry_is_named_and_the_other_switch_finished(fabric, run):
 def test_full_table_is_reported(run):
     entries = [TableEntry(MY_SID, (i,), "MrcIngress.srv6.un", ()) for i in range(1025)]
     report = run(lambda _: entries)
-    assert (
-        f"table {MY_SID}, entry {entries[-1]}: INSERT refused: RESOURCE_EXHAUSTED"
-        in (report.errors[0])
-    )
+    # BMv2 does not say that the table is full, only that it could not add the entry.
+    assert f"table {MY_SID}, entry {entries[-1]}: INSERT refused: UNKNOWN" in report.errors[0]
     assert report.switches[0].inserted == 1024
 
 
