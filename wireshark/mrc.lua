@@ -53,21 +53,7 @@ for _, def in ipairs(layout.extra) do declare(def[1], def[2], def[3], def[5], de
 mrc.fields = all_fields
 
 local E = {}
-for name, def in pairs({
-  trimmed = { "mrc.trimmed", "Trimmed by a switch", "SEQUENCE", "NOTE" },
-  last_hop = { "mrc.trimmed.last_hop", "Trimmed by the last hop", "SEQUENCE", "NOTE" },
-  whole = { "mrc.trimmed.whole", "Whole under a trimmed DSCP", "SEQUENCE", "NOTE" },
-  no_dscp = { "mrc.trimmed.no_dscp", "Cut under another DSCP", "SEQUENCE", "WARN" },
-  marked = { "mrc.marked", "Congestion experienced", "SEQUENCE", "NOTE" },
-  rtx = { "mrc.retransmission", "Retransmission", "SEQUENCE", "NOTE" },
-  gap = { "mrc.sack.gap", "SACK with gaps", "SEQUENCE", "NOTE" },
-  skip = { "mrc.sack.skip", "The sender is told to avoid an EV", "SEQUENCE", "NOTE" },
-  nack = { "mrc.nack", "Negative acknowledgement", "SEQUENCE", "WARN" },
-  nak = { "mrc.nak", "Transport error", "RESPONSE_CODE", "ERROR" },
-  length = { "mrc.bad_length", "Lengths contradict each other", "MALFORMED", "ERROR" },
-  value = { "mrc.bad_value", "A value that receivers refuse", "MALFORMED", "ERROR" },
-  icrc = { "mrc.bad_icrc", "Wrong ICRC", "CHECKSUM", "ERROR" },
-}) do
+for name, def in pairs(layout.experts) do
   E[name] = ProtoExpert.new(def[1], def[2], expert.group[def[3]], expert.severity[def[4]])
 end
 local experts = {}
@@ -374,13 +360,20 @@ local function add_bth(p)
   end
 end
 
+-- Who had each claimed port before; false when nobody had.
 local claimed = {}
+
+local function hand_on(before, tvb, pinfo, tree)
+  if not before then return 0 end
+  -- The other dissector's exceptions arrive as Lua errors, with the packet marked already.
+  local whole, used = pcall(before.call, before, tvb, pinfo, tree)
+  return whole and used or tvb:len()
+end
 
 function mrc.dissector(tvb, pinfo, tree)
   local opcode = tvb:len() > 0 and tvb(0, 1):uint()
   if tvb:len() < BTH or not OPCODES[opcode] then
-    local before = claimed[pinfo.match_uint]
-    return before and before:call(tvb, pinfo, tree) or 0
+    return hand_on(claimed[pinfo.match_uint], tvb, pinfo, tree)
   end
   local p = below()
   p.tvb, p.len, p.opcode, p.words, p.notes = tvb, tvb:len(), opcode, {}, {}

@@ -123,7 +123,25 @@ local EXTRA = {
   { "request_id", "Request id", ftypes.UINT32, base.DEC },
 }
 
+-- Expert notes: display filter, text, group, severity.
+local EXPERTS = {
+  trimmed = { "mrc.trimmed", "Trimmed by a switch", "SEQUENCE", "NOTE" },
+  last_hop = { "mrc.trimmed.last_hop", "Trimmed by the last hop", "SEQUENCE", "NOTE" },
+  whole = { "mrc.trimmed.whole", "Whole under a trimmed DSCP", "SEQUENCE", "NOTE" },
+  no_dscp = { "mrc.trimmed.no_dscp", "Cut under another DSCP", "SEQUENCE", "WARN" },
+  marked = { "mrc.marked", "Congestion experienced", "SEQUENCE", "NOTE" },
+  rtx = { "mrc.retransmission", "Retransmission", "SEQUENCE", "NOTE" },
+  gap = { "mrc.sack.gap", "SACK with gaps", "SEQUENCE", "NOTE" },
+  skip = { "mrc.sack.skip", "The sender is told to avoid an EV", "SEQUENCE", "NOTE" },
+  nack = { "mrc.nack", "Negative acknowledgement", "SEQUENCE", "WARN" },
+  nak = { "mrc.nak", "Transport error", "RESPONSE_CODE", "ERROR" },
+  length = { "mrc.bad_length", "Lengths contradict each other", "MALFORMED", "ERROR" },
+  value = { "mrc.bad_value", "A value that receivers refuse", "MALFORMED", "ERROR" },
+  icrc = { "mrc.bad_icrc", "Wrong ICRC", "CHECKSUM", "ERROR" },
+}
+
 return {
   opcodes = OPCODES, reasons = REASONS, marks = MARKS, ops = OPS, syndromes = SYNDROMES,
   headers = HEADERS, bodies = BODIES, has_imm = HAS_IMM, extra = EXTRA,
+  experts = EXPERTS,
 }

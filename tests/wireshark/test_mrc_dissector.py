@@ -7,13 +7,18 @@ import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from scapy.utils import RawPcapNgReader
+
+from endpoint.wire.pcap import PcapWriter
 
 pytestmark = [
     pytest.mark.tshark,
     pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not on the PATH"),
+    pytest.mark.usefixtures("lua_is_on"),
 ]
 
 ROOT = Path(__file__).parents[2]
@@ -68,18 +73,6 @@ def tshark(capture: str, *options: str, script: bool = True, **environment: str)
     assert done.returncode == 0, done.stderr
     assert "Lua" not in done.stderr + done.stdout
     return [dict(zip(FIELDS, line.split("\t"), strict=True)) for line in done.stdout.splitlines()]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def lua_is_on(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skip where tshark runs no Lua script at all: built without Lua, or a newer one as root."""
-    script = tmp_path_factory.mktemp("lua") / "probe.lua"
-    script.write_text('print("Lua runs")', encoding="utf-8")
-    command = ["tshark", "-X", f"lua_script:{script}", "-c", "1", "-r"]
-    command.append(str(VECTORS / "sacks.pcapng"))
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    if "Lua runs" not in done.stdout:
-        pytest.skip("this tshark runs no Lua scripts (without Lua, or from 4.4 on as root)")
 
 
 @cache
@@ -306,3 +299,31 @@ def test_the_folder_copied_to_the_personal_plugins_is_loaded(tmp_path: Path) -> 
     shutil.copytree(LUA, plugins / "mrc")
     rows = tshark("sacks", script=False, HOME=str(tmp_path), XDG_CONFIG_HOME=str(tmp_path))
     assert {row["_ws.col.Protocol"] for row in rows} == {"MRC"}
+
+
+def test_no_mutated_or_shortened_frame_makes_lua_fail(tmp_path: Path) -> None:
+    random = Random(4791)
+    frames = []
+    for capture in CAPTURES:
+        with (VECTORS / f"{capture}.pcapng").open("rb") as handle:
+            frames += [frame for frame, _ in RawPcapNgReader(handle) if len(frame) < 600]
+    with (tmp_path / "mutated.pcap").open("wb") as handle:
+        writer = PcapWriter(handle)
+        for number in range(1500):
+            frame = bytearray(random.choice(frames))
+            for _ in range(random.randrange(4)):
+                # From the UDP header on, so that most of them get to the dissector.
+                at = random.randrange(98, len(frame))
+                frame[at] = random.randrange(256)
+            kept = random.choice([len(frame), random.randrange(94, len(frame) + 1)])
+            original = random.choice([None, len(frame)])
+            writer.write(number * 1000, frame[:kept], original)
+    command = ["tshark", "-r", str(tmp_path / "mutated.pcap"), "-o", "mrc.check_icrc:TRUE"]
+    command += ["-X", f"lua_script:{LUA / 'mrc.lua'}", "-T", "fields", "-e", "_ws.col.Protocol"]
+    command += ["-e", "_ws.lua.error", "-e", "_ws.expert.message"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "Lua" not in done.stderr
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert len(rows) == 1500
+    assert sum(row[0] == "MRC" for row in rows) > 1000
+    assert [row for row in rows if row[1] or "Lua" in row[2]] == []
