@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -137,16 +138,22 @@ class LossDetector:
                 self._moved[exact.ev] = None
         return latest
 
-    def overtaken(self, lost: list[Transmission]) -> None:
+    def overtaken(self, lost: list[Transmission], still_missing: Callable[[int], bool]) -> None:
         """Rule (a) for what is known missing already: appends to `lost` what a later arrival on
-        its path has overtaken. What becomes known missing later is caught by `mark_missing`."""
+        its path has overtaken, if the SACK that brings the news shows it missing still
+        (`still_missing` of its PSN). If not it is in doubt again: it may have arrived since it
+        was last looked at, and its own SACK may have been lost. What becomes known missing later
+        is caught by `mark_missing`."""
         for ev in self._moved:
             order = self._ev_acked[ev]
             queue = self._by_ev[ev]
             while queue and queue[0].order <= order:
                 passed = queue.popleft()
                 if passed.missing and passed.fate is IN_FLIGHT:
-                    self._lose(passed, LossRule.SAME_PATH, lost)
+                    if still_missing(passed.psn):
+                        self._lose(passed, LossRule.SAME_PATH, lost)
+                    else:
+                        passed.missing = False
         self._moved.clear()
 
     def mark_missing(self, psn: int, cause_order: int, lost: list[Transmission]) -> bool:

@@ -199,6 +199,8 @@ class Requester:
                 self.paths.delivered(exact.ev)
             else:
                 cause = None
+        if board.is_older(sack.rcvd_units):
+            cause_order = 0
         # The cause comes last: a SACK may have overtaken those of packets that arrived before it
         # on the same path, and must not let rule (a) find them lost while it says they are there.
         board.advance(cack, now_ns, lost, cause)
@@ -207,7 +209,7 @@ class Requester:
             board.take_bitmap(sack.bitmap, base, self._next_psn, cause_order, now_ns, lost, cause)
         if cause is not None:
             board.settle(cause, exact, now_ns)
-        self.loss.overtaken(lost)
+        board.overtaken(lost)
         received = board.take_received(sack.rcvd_units)
         acked = board.acked_bytes - before
         if acked:

@@ -29,6 +29,7 @@ class Scoreboard:
         self._on_settled = on_settled
         self._acked = 0
         self._missing = 0
+        self._shown = 0  # gaps that the SACK at hand shows
         self._received_units = 0
         self._received_bytes = 0
 
@@ -81,6 +82,7 @@ class Scoreboard:
         """A SACK's bitmap, bit 0 standing for PSN `base`; PSNs from `sent_psns` on were never
         sent, and their bits are ignored. `cause_order` is that of the transmission or probe that
         caused the SACK, 0 when unknown: then gaps tell nothing. `cause` as for `advance`."""
+        self._shown = 0
         shift = base - self.cack - 1  # negative for a bitmap that is older than our cack
         seen = bitmap << shift if shift >= 0 else bitmap >> -shift
         seen &= (1 << (sent_psns - 1 - self.cack)) - 1
@@ -96,12 +98,31 @@ class Scoreboard:
             return
         below_base = (1 << shift) - 1 if shift > 0 else 0
         covered = ((1 << (seen.bit_length() - 1)) - 1) & ~below_base
-        holes = covered & ~self._acked & ~self._missing
+        self._shown = covered & ~self._acked
+        holes = self._shown & ~self._missing
         while holes:
             low = holes & -holes
             holes ^= low
             if self.loss.mark_missing(self.cack + low.bit_length(), cause_order, lost):
                 self._missing |= low
+
+    def overtaken(self, lost: list[Transmission]) -> None:
+        """Rule (a), for what arrivals that this SACK reports have overtaken on their paths."""
+        self.loss.overtaken(lost, self._still_missing)
+        self._shown = 0
+
+    def _still_missing(self, psn: int) -> bool:
+        """Whether the bitmap just taken shows a gap at `psn`; if not, its gap is forgotten."""
+        bit = 1 << (psn - self.cack - 1)
+        if self._shown & bit:
+            return True
+        self._missing &= ~bit
+        return False
+
+    def is_older(self, units: int) -> bool:
+        """Whether a SACK with this count of received bytes was sent before the newest one seen:
+        what it does not show may have arrived since."""
+        return expand(units, self._received_units) < self._received_units
 
     def take_received(self, units: int) -> int:
         """The peer's own count of bytes (serial, in 256 B, rounded up); returns what is new."""

@@ -24,9 +24,9 @@ class Sender:
         self.detector.sent(sent)
         return sent
 
-    def ack(self, psn: int, exact: Transmission | None = None) -> None:
+    def ack(self, psn: int, exact: Transmission | None = None, shows_gaps: bool = True) -> None:
         self.detector.acknowledge(psn, exact)
-        self.detector.overtaken(self.lost)
+        self.detector.overtaken(self.lost, lambda psn: shows_gaps)
 
     def missing(self, psn: int, cause: Transmission) -> bool:
         return self.detector.mark_missing(psn, cause.order, self.lost)
@@ -57,6 +57,18 @@ def test_rule_a_holds_when_the_gap_is_seen_after_the_arrival() -> None:
     assert s.lost == [first]
 
 
+def test_rule_a_asks_again_when_the_sack_of_the_later_arrival_does_not_cover_the_gap() -> None:
+    s = Sender()
+    first = s.send(1, A, 0)
+    other = s.send(2, B, 0)
+    s.missing(1, other)  # it was late then, and its own SACK is lost
+    later = s.send(3, A, 0)
+    s.ack(3, shows_gaps=False)
+    assert s.lost == []
+    assert s.missing(1, later)
+    assert s.lost == [first]
+
+
 def test_what_one_sack_acknowledges_together_is_settled_before_rule_a_is_applied() -> None:
     s = Sender()
     first = s.send(1, A, 0)
@@ -65,7 +77,7 @@ def test_what_one_sack_acknowledges_together_is_settled_before_rule_a_is_applied
     s.missing(1, other)  # it was late then
     s.detector.acknowledge(3, later)
     s.detector.acknowledge(1, None)  # by the bitmap of the same SACK
-    s.detector.overtaken(s.lost)
+    s.detector.overtaken(s.lost, lambda psn: True)
     assert s.lost == []
     assert first.fate is not Fate.LOST
 
