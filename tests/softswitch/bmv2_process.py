@@ -26,6 +26,7 @@ from p4runtime_support import BareClient, entity, insert
 PROGRAM = "simple_switch_grpc"
 START_TIMEOUT_S = 20
 PACKET_TIMEOUT_S = 20
+SESSION_TIMEOUT_S = 250
 QUEUES = 3
 #: A port's queue holds 64 packets and drops what is more without a word.
 BATCH = 48
@@ -93,13 +94,17 @@ class Bmv2:
         try:
             self._wait_for(control, command)
             self._wait_for(data, command)
-            self._open_stream(data)
-            self.client = BareClient(f"127.0.0.1:{control}", device_id=self.device_id)
+            self.client = BareClient(
+                f"127.0.0.1:{control}",
+                device_id=self.device_id,
+                stream_timeout_s=SESSION_TIMEOUT_S,
+            )
             assert self.client.arbitrate() == ("OK", 1)
             config = p4.ForwardingPipelineConfig()
             config.p4info.CopyFrom(self.p4info)
             config.p4_device_config = self._json
             self.client.push(config)
+            self._open_stream(data)
         except BaseException:
             self._stop()
             raise
@@ -146,8 +151,8 @@ class Bmv2:
             try:
                 for response in responses:
                     self._inbox.put((response.id, response.port, response.packet))
-            except grpc.RpcError:
-                self._inbox.put(None)
+            except grpc.RpcError as error:
+                self._inbox.put(error)
 
         threading.Thread(target=read, daemon=True).start()
 
@@ -177,8 +182,11 @@ class Bmv2:
         results: list[tuple[int, bytes] | None] = [None] * len(packets)
         while waiting:
             item = self._inbox.get(timeout=PACKET_TIMEOUT_S)
-            if item is None:
-                raise RuntimeError(self._log.read_text(errors="replace")[-2000:])
+            if isinstance(item, grpc.RpcError):
+                log = self._log.read_text(errors="replace")[-2000:]
+                raise RuntimeError(
+                    f"the packet stream ended, exit {self._process.poll()}: {log}"
+                ) from item
             number, port, frame = item
             waiting.discard(number)
             if first <= number < first + len(packets):

@@ -91,7 +91,14 @@ def delete(message) -> p4.Update:
 class BareClient:
     """One channel and, after `arbitrate`, one stream. `election_id` signs writes and pushes."""
 
-    def __init__(self, address: str, election_id: int | None = 1, device_id: int = DEVICE_ID):
+    def __init__(
+        self,
+        address: str,
+        election_id: int | None = 1,
+        device_id: int = DEVICE_ID,
+        stream_timeout_s: float = TIMEOUT_S,
+    ):
+        self.stream_timeout_s = stream_timeout_s
         self.channel = grpc.insecure_channel(address)
         self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
         self.election_id = election_id
@@ -118,7 +125,7 @@ class BareClient:
     def send(self, request: p4.StreamMessageRequest) -> None:
         if self._stream is None:
             requests = iter(self._outbox.get, None)
-            self._stream = self.stub.StreamChannel(requests, timeout=TIMEOUT_S)
+            self._stream = self.stub.StreamChannel(requests, timeout=self.stream_timeout_s)
         self._outbox.put(request)
 
     def receive(self) -> p4.StreamMessageResponse:

@@ -85,7 +85,7 @@ def random_tables(rng):
     for port in rng.sample(ports, 7):
         ecn = rng.choice(((0, 0), (mrc.NEVER, mrc.NEVER), (FAR, 2 * FAR)))
         length = rng.choice((0, 1, 14, 54, 142, 200, 2000))
-        threshold = rng.choice((0, 0, FAR))
+        threshold = rng.choice((0, FAR))
         profile = (threshold, length, rng.getrandbits(6), *ecn)
         attempt(mrc.PROFILE, (port,), mrc.SET_PROFILE, profile)
     tables[mrc.MY_SID].insert((mrc.sid_key(MARKER_SID),), mrc.UN, ())
@@ -96,9 +96,10 @@ def random_tables(rng):
     return switch
 
 
-def ipv6_frame(rng, dscp, hop_limit, version=6):
+def ipv6_frame(rng, own_sids, dscp, hop_limit, version=6):
     """A frame with random addresses from few SIDs, sometimes with a routing header."""
-    destination = mrc.address(*rng.choices([*SIDS, 0], k=rng.randrange(1, 7)))
+    own = rng.choice(own_sids if rng.random() < 0.8 else SIDS)
+    destination = mrc.address(own, *rng.choices([*SIDS, 0], weights=[2] * 6 + [1], k=5))
     if rng.random() < 0.05:
         destination = rng.getrandbits(128)
     next_header, extension = 59, b""
@@ -110,7 +111,7 @@ def ipv6_frame(rng, dscp, hop_limit, version=6):
         left = rng.choice((0, 1, 1, 2, rng.getrandbits(8)))
         extension = bytes([59, size, routing_type, left, 0, 0, 0, 0]) + segment.to_bytes(16, "big")
         if rng.random() < 0.4:
-            destination = mrc.address(rng.choice(SIDS))
+            destination = mrc.address(own)
     first = version << 28 | dscp << 22 | rng.getrandbits(2) << 20 | rng.getrandbits(20)
     payload = extension + rng.randbytes(rng.choice((0, 1, 30, 100, 400)))
     header = struct.pack(">IHBB", first, len(payload), next_header, hop_limit)
@@ -118,19 +119,20 @@ def ipv6_frame(rng, dscp, hop_limit, version=6):
     return ethernet + header + rng.randbytes(16) + destination.to_bytes(16, "big") + payload
 
 
-def mrc_packets(rng, count):
+def mrc_packets(rng, switch, count):
     """Good and bad frames: every DSCP, every hop limit, cut short, other types and versions."""
     packets = []
+    own_sids = [entry.key[0] & 0xFFFF for entry in switch.tables[mrc.MY_SID].entries()]
     for i in range(count):
-        hop_limit = rng.choice((64, 64, 2, 1, 0, i % 256))
-        frame = ipv6_frame(rng, i % 64, hop_limit)
+        hop_limit = rng.choice((64, 64, 64, 2, 1, i % 256))
+        frame = ipv6_frame(rng, own_sids, i % 64, hop_limit)
         fault = rng.random()
         if fault < 0.1:
             frame = frame[: rng.randrange(1, 90)]
         elif fault < 0.13:
             frame = frame[:12] + rng.randbytes(2) + frame[14:]
         elif fault < 0.16:
-            frame = ipv6_frame(rng, i % 64, hop_limit, version=rng.randrange(16))
+            frame = ipv6_frame(rng, own_sids, i % 64, hop_limit, version=rng.randrange(16))
         elif fault < 0.18:
             frame = rng.randbytes(rng.randrange(1, 200))
         packets.append((rng.randrange(0, 510), frame))
@@ -155,14 +157,15 @@ def test_mrc_program_over_random_tables():
                 for i, (packets, size) in enumerate(values):
                     switch.counters[name].write(i, packets, size)
             bmv2.copy_tables(switch)
-            forwarded += compare(bmv2, switch, mrc_packets(rng, 480), MARKER)
+            forwarded += compare(bmv2, switch, mrc_packets(rng, switch, 480), MARKER)
             compare_counters(bmv2, switch)
             totals = bmv2.counters()
             bmv2.clear_tables()
-        reasons = totals["MrcIngress.drops"]
-        assert all(packets for packets, _ in reasons[1:])
-        assert totals["MrcIngress.queueing.trimmed"] and totals["MrcIngress.queueing.marked"]
-    assert forwarded > 500
+    # Every path was taken: each reason to drop, cuts, marks, and packets that left whole.
+    assert all(packets > 10 for packets, _ in totals["MrcIngress.drops"][1:])
+    for name in ("trimmed", "marked"):
+        assert sum(packets for packets, _ in totals[f"MrcIngress.queueing.{name}"]) > 50
+    assert forwarded > 1000
 
 
 # -- small programs -----------------------------------------------------------------------------
