@@ -165,7 +165,7 @@ def test_mrc_program_over_random_tables():
     assert all(packets > 10 for packets, _ in totals["MrcIngress.drops"][1:])
     for name in ("trimmed", "marked"):
         assert sum(packets for packets, _ in totals[f"MrcIngress.queueing.{name}"]) > 50
-    assert forwarded > 1000
+    assert forwarded > 800
 
 
 # -- small programs -----------------------------------------------------------------------------
