@@ -24,6 +24,7 @@ from p4.v1 import p4runtime_pb2 as p4
 from p4runtime_support import BareClient, entity, insert
 
 PROGRAM = "simple_switch_grpc"
+CLI = "simple_switch_CLI"
 START_TIMEOUT_S = 20
 PACKET_TIMEOUT_S = 20
 SESSION_TIMEOUT_S = 250
@@ -34,6 +35,11 @@ BATCH = 48
 
 def available() -> bool:
     return shutil.which(PROGRAM) is not None
+
+
+def cli_available() -> bool:
+    """Whether BMv2's command line for queues and registers can be used too."""
+    return available() and shutil.which(CLI) is not None
 
 
 def _packet_class():
@@ -82,9 +88,10 @@ class Bmv2:
     def __enter__(self) -> Bmv2:
         self._folder = tempfile.TemporaryDirectory()
         self._log = Path(self._folder.name, "log")
-        control, data = free_port(), free_port()
+        control, data, self._thrift = free_port(), free_port(), free_port()
         command = [
             PROGRAM, "--no-p4", "--device-id", str(self.device_id),
+            "--thrift-port", str(self._thrift),
             "--notifications-addr", f"ipc://{self._folder.name}/notifications",
             "--", "--grpc-server-addr", f"127.0.0.1:{control}",
             "--dp-grpc-server-addr", f"127.0.0.1:{data}", "--priority-queues", str(QUEUES),
@@ -193,6 +200,12 @@ class Bmv2:
                 results[number - first] = (port, frame)
         return results
 
+    def exchange(self, packets: list[tuple[int, bytes]], count: int) -> list[tuple[int, bytes]]:
+        """Send everything at once and wait for ``count`` packets, in the order they leave."""
+        for port, frame in packets:
+            self._outbox.put(DataplanePacket(device_id=self.device_id, port=port, packet=frame))
+        return [self._inbox.get(timeout=PACKET_TIMEOUT_S)[1:] for _ in range(count)]
+
     # -- state -------------------------------------------------------------------------------
 
     def copy_tables(self, switch) -> None:
@@ -242,6 +255,26 @@ class Bmv2:
         for number, value in enumerate(source.params, start=1):
             entry.action.action.params.add(param_id=number, value=canonical(value))
         return entry
+
+    def commands(self, *lines: str) -> str:
+        """What ``simple_switch_CLI`` answers to these lines."""
+        done = subprocess.run(
+            [CLI, "--thrift-port", str(self._thrift)],
+            input="\n".join(lines) + "\n",
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        if "Error" in done.stdout or "Invalid" in done.stdout:
+            raise RuntimeError(done.stdout)
+        return done.stdout
+
+    def register(self, name: str) -> list[int]:
+        """All cells of a register."""
+        answer = self.commands(f"register_read {name}")
+        line = next(line for line in answer.splitlines() if f"{name}=" in line)
+        return [int(value) for value in line.partition("=")[2].split(",")]
 
     def counters(self) -> dict[str, list[tuple[int, int]]]:
         """(packets, bytes) of every indirect counter, by name."""
