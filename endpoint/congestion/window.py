@@ -1,79 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Congestion control of one queue pair: the interface, the registry, and the algorithm `window`.
+"""The plain algorithm `window`: ECN, queueing delay and trims."""
 
-All sizes are bytes of nominal packet size (UDP length + 40), times are nanoseconds. One window
-serves all paths of a queue pair. The requester owns the count of bytes in flight; an algorithm
-only answers whether the next packet may go, and hears what became of packets.
-"""
-
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class CongestionParameters:
-    """What an algorithm may know of the fabric. `link_rate_bps` is that of all planes together."""
-
-    mtu: int
-    base_rtt_ns: int
-    link_rate_bps: int
-    trimming: bool = True
-
-    @property
-    def bdp(self) -> int:
-        """Bytes in flight that keep all ports of the NIC busy over one base round trip."""
-        return self.link_rate_bps * self.base_rtt_ns // 8_000_000_000
-
-    @property
-    def max_window(self) -> int:
-        """Start and maximum window: 1.5 bandwidth-delay products, at least one packet."""
-        return max(self.mtu, self.bdp * 3 // 2)
-
-    @property
-    def target_delay_ns(self) -> int:
-        """Queueing delay to aim at: 0.75 base round trips with trimming, 1.0 without."""
-        return self.base_rtt_ns * 3 // 4 if self.trimming else self.base_rtt_ns
-
-
-class CongestionControl(ABC):
-    """One instance a queue pair. `window` is the number of bytes allowed in flight."""
-
-    def __init__(self, parameters: CongestionParameters) -> None:
-        self.parameters = parameters
-        self.window = parameters.max_window
-
-    def can_send(self, inflight: int, size: int) -> bool:
-        """Whether a packet of `size` may go; one always may when less than one MTU is out."""
-        return inflight + size <= self.window or inflight < self.parameters.mtu
-
-    @abstractmethod
-    def on_ack(
-        self,
-        now_ns: int,
-        acked: int,
-        received: int,
-        rtt_ns: int | None,
-        marked: bool,
-        penalty: int,
-        restore: bool,
-    ) -> None:
-        """A SACK: `acked` bytes newly acknowledged by it; `received` bytes newly received by the
-        peer's own count (they differ while SACKs are lost); `rtt_ns` of the packet it names, if
-        known; `marked` when that packet met congestion; `penalty` (rcv_cwnd_pen, 0 to 127) and
-        `restore` (restore_cwnd) as the receiver asks."""
-
-    @abstractmethod
-    def on_nack(self, now_ns: int, size: int, last_hop: bool) -> None:
-        """A packet of `size` bytes was trimmed on the way."""
-
-    @abstractmethod
-    def on_loss(self, now_ns: int, size: int) -> None:
-        """A packet was declared lost without having been trimmed."""
-
-    @abstractmethod
-    def on_timeout(self, now_ns: int) -> None:
-        """The retransmission timer expired."""
+from endpoint.congestion.interface import CongestionControl, CongestionParameters
 
 
 class WindowControl(CongestionControl):
@@ -118,6 +46,7 @@ class WindowControl(CongestionControl):
         marked: bool,
         penalty: int,
         restore: bool,
+        inflight: int = 0,
     ) -> None:
         if rtt_ns is not None:
             self._measure(rtt_ns)
@@ -156,14 +85,14 @@ class WindowControl(CongestionControl):
     def _loaded_rtt_ns(self) -> int:
         return self._empty_rtt_ns + max(0, int(self._delay_ns))
 
-    def on_nack(self, now_ns: int, size: int, last_hop: bool) -> None:
+    def on_nack(self, now_ns: int, size: int, last_hop: bool, inflight: int = 0) -> None:
         self._trimmed = True
         self._set(self.window - size)
 
     def on_loss(self, now_ns: int, size: int) -> None:
         self._set(self.window - size)
 
-    def on_timeout(self, now_ns: int) -> None:
+    def on_timeout(self, now_ns: int, lost: int = 0) -> None:
         self._set(self.window // 2)
 
     def _end_epoch(self, now_ns: int) -> None:
@@ -185,26 +114,3 @@ class WindowControl(CongestionControl):
     def _set(self, window: int) -> None:
         parameters = self.parameters
         self.window = max(parameters.mtu, min(window, parameters.max_window))
-
-
-Factory = Callable[[CongestionParameters], CongestionControl]
-_algorithms: dict[str, Factory] = {}
-
-
-def register(name: str, factory: Factory) -> None:
-    """Makes an algorithm available by name; ValueError when the name is taken."""
-    if name in _algorithms:
-        raise ValueError(f"congestion control {name!r} is already registered")
-    _algorithms[name] = factory
-
-
-def create(name: str, parameters: CongestionParameters) -> CongestionControl:
-    """A fresh instance for one queue pair; ValueError names the known ones."""
-    factory = _algorithms.get(name)
-    if factory is None:
-        known = ", ".join(sorted(_algorithms))
-        raise ValueError(f"congestion control {name!r} is unknown; known are: {known}")
-    return factory(parameters)
-
-
-register("window", WindowControl)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Algorithms by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from endpoint.congestion.interface import CongestionControl, CongestionParameters
+
+
+@dataclass(frozen=True, slots=True)
+class _Algorithm:
+    factory: Callable[..., CongestionControl]
+    config: type | None
+
+
+_algorithms: dict[str, _Algorithm] = {}
+
+
+def register(
+    name: str, factory: Callable[..., CongestionControl], config: type | None = None
+) -> None:
+    """Makes an algorithm available by name; ValueError when the name is taken.
+
+    `factory` is called with the `CongestionParameters` of a queue pair and, where `config` names
+    the type of its own settings and some were given, with those.
+    """
+    if name in _algorithms:
+        raise ValueError(f"congestion control {name!r} is already registered")
+    _algorithms[name] = _Algorithm(factory, config)
+
+
+def names() -> list[str]:
+    """All names, sorted."""
+    return sorted(_algorithms)
+
+
+def create(
+    name: str, parameters: CongestionParameters, config: Any | None = None
+) -> CongestionControl:
+    """A fresh instance for one queue pair, with settings of its own where `config` gives some.
+
+    ValueError for an unknown name (it lists the known ones), and for settings that are not this
+    algorithm's.
+    """
+    algorithm = _algorithms.get(name)
+    if algorithm is None:
+        known = ", ".join(names())
+        raise ValueError(f"congestion control {name!r} is unknown; known are: {known}")
+    if config is None:
+        return algorithm.factory(parameters)
+    if algorithm.config is None or not isinstance(config, algorithm.config):
+        wanted = algorithm.config.__name__ if algorithm.config else "none"
+        raise ValueError(
+            f"congestion control {name!r}: settings of type {type(config).__name__}, not {wanted}"
+        )
+    return algorithm.factory(parameters, config)
