@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 import grpc
 from google.protobuf import empty_pb2
 
-from endpoint.agent.calls import Stream, raise_error
+from endpoint.agent.calls import Stream, translate
 from endpoint.agent.convert import event_value, from_message, to_message
 from endpoint.agent.errors import AgentTimeout
 from endpoint.agent.proto import agent_pb2, agent_pb2_grpc
@@ -42,8 +42,8 @@ _EMPTY = empty_pb2.Empty()
 class CompletionStream(Stream[Completion]):
     """Completions as they come. Those that a `wait` passes over are kept for later waits."""
 
-    def __init__(self, call: Any, what: str) -> None:
-        super().__init__(call, _completions, what)
+    def __init__(self, call: Any, what: str, timeout_s: float) -> None:
+        super().__init__(call, _completions, what, timeout_s)
         self._passed: dict[tuple[int, int], list[Completion]] = {}
 
     def wait(self, qpn: int, wr_ids: Iterable[int], timeout_s: float) -> dict[int, Completion]:
@@ -125,7 +125,7 @@ class AgentClient:
         try:
             return getattr(self._stub, name)(request, timeout=self.timeout_s)
         except grpc.RpcError as error:
-            raise_error(error, self._what(name))
+            raise translate(error, self._what(name)) from error
 
     def _what(self, name: str) -> str:
         return f"agent {self.socket}: {name}"
@@ -227,23 +227,31 @@ class AgentClient:
 
     # -- streams --------------------------------------------------------------------------------
 
-    def watch_completions(self, *, after: int = 0, qpn: int | None = None) -> CompletionStream:
-        """Completions after number `after`, of one queue pair if given, from now on and on."""
-        request = agent_pb2.WatchRequest(after=after, qpn=qpn)
-        name = "WatchCompletions"
-        return self._keep(CompletionStream(self._stub.WatchCompletions(request), self._what(name)))
+    def watch_completions(
+        self, *, after: int | None = None, qpn: int | None = None
+    ) -> CompletionStream:
+        """Completions from now on, of one queue pair if given; to be called before posting.
 
-    def watch_events(self, *, after: int = 0) -> Stream[AgentEvent]:
-        """Events after number `after`: paths, ports, queue pairs, frames dropped here."""
+        With `after`, those after that number: 0 for all that are kept, `last` of a stream that
+        ended to go on. Numbers of queue pairs may come again in old completions.
+        """
+        call = self._stub.WatchCompletions(agent_pb2.WatchRequest(after=after, qpn=qpn))
+        what = self._what("WatchCompletions")
+        return self._keep(CompletionStream(call, what, self.timeout_s))
+
+    def watch_events(self, *, after: int | None = None) -> Stream[AgentEvent]:
+        """Events from now on, or after number `after`: of paths, ports and queue pairs, and of
+        frames dropped by this machine."""
         call = self._stub.WatchEvents(agent_pb2.WatchRequest(after=after))
-        return self._keep(Stream(call, _events, self._what("WatchEvents")))
+        return self._keep(Stream(call, _events, self._what("WatchEvents"), self.timeout_s))
 
     def watch_statistics(self, interval_s: float = 1.0) -> Stream[Statistics]:
         """Statistics at once, and then every `interval_s` seconds (0.01 at least)."""
         interval_ms = max(1, round(interval_s * 1000))
         request = agent_pb2.WatchStatisticsRequest(interval_ms=interval_ms)
         call = self._stub.WatchStatistics(request)
-        return self._keep(Stream(call, _statistics, self._what("WatchStatistics")))
+        what = self._what("WatchStatistics")
+        return self._keep(Stream(call, _statistics, what, self.timeout_s))
 
     def _keep(self, stream: _AnyStream) -> _AnyStream:
         self._streams.append(stream)

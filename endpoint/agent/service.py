@@ -162,9 +162,10 @@ class AgentService(agent_pb2_grpc.AgentServicer):
         self, request: agent_pb2.WatchRequest, context: grpc.ServicerContext
     ) -> Iterator[agent_pb2.CompletionBatch]:
         journal = self._host.completions
-        after = request.after
+        after = request.after if request.HasField("after") else journal.last
         wanted = request.qpn if request.HasField("qpn") else None
         with self._stream(context):
+            yield agent_pb2.CompletionBatch(last=after)
             while context.is_active():
                 items, after, missed = journal.read(after, _POLL_S)
                 if missed:
@@ -182,8 +183,9 @@ class AgentService(agent_pb2_grpc.AgentServicer):
         self, request: agent_pb2.WatchRequest, context: grpc.ServicerContext
     ) -> Iterator[agent_pb2.EventBatch]:
         journal = self._host.events
-        after = request.after
+        after = request.after if request.HasField("after") else journal.last
         with self._stream(context):
+            yield agent_pb2.EventBatch(last=after)
             while context.is_active():
                 items, after, missed = journal.read(after, _POLL_S)
                 if items:

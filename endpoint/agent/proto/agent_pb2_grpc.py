@@ -181,8 +181,9 @@ class AgentServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def WatchCompletions(self, request, context):
-        """Completions and events are kept for a while and numbered from 1, so a stream may start late,
-        or again where another one ended: `after` is the last number already seen.
+        """Completions and events are kept for a while and numbered from 1, so a stream may start again
+        where another one ended: `after` is the last number already seen. Without it a stream has
+        what comes from now on. Its first message comes at once and says from where it starts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

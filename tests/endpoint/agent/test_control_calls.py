@@ -63,8 +63,8 @@ def test_many_writes_go_in_one_call(clients: Clients) -> None:
     near, _ = connect_pair(one, other)
     here, there = one.register_memory(64), other.register_memory(64)
     works = [WriteWork(n, here.region_id, 0, 64, there.va, there.rkey) for n in range(1000, 1200)]
-    one.post_writes(near.qpn, works)
     with one.watch_completions() as completions:
+        one.post_writes(near.qpn, works)
         done = completions.wait(near.qpn, range(1000, 1200), 10)
     assert all(completion.status is WorkStatus.SUCCESS for completion in done.values())
 
@@ -73,13 +73,17 @@ def test_completions_can_be_read_again_from_any_number(clients: Clients) -> None
     one, other = clients
     near, _ = connect_pair(one, other)
     here, there = one.register_memory(64), other.register_memory(64)
-    for wr_id in (1, 2, 3):
-        one.write(near.qpn, wr_id, here, there)
     with one.watch_completions() as first:
+        for wr_id in (1, 2, 3):
+            one.write(near.qpn, wr_id, here, there)
         first.wait(near.qpn, [1, 2, 3], 10)
+        assert first.last == 3
     with one.watch_completions(after=1) as second:
         assert set(second.wait(near.qpn, [2, 3], 10)) == {2, 3}
         assert second.drain() == []
+    with one.watch_completions() as third:
+        one.write(near.qpn, 4, here, there)
+        assert [completion.wr_id for completion in third.get(10)] == [4]
 
 
 def test_paths_can_be_denied_and_allowed(clients: Clients) -> None:
@@ -91,8 +95,8 @@ def test_paths_can_be_denied_and_allowed(clients: Clients) -> None:
     with one.watch_events() as events:
         one.deny_ev(near.qpn, denied)
         here, there = one.register_memory(200_000), other.register_memory(200_000)
-        one.write(near.qpn, 1, here, there)
         with one.watch_completions() as completions:
+            one.write(near.qpn, 1, here, there)
             completions.wait(near.qpn, [1], 10)
         used = {ev.ev: ev for ev in one.evs(near.qpn)}
         assert used[denied].state == "denied" and not used[denied].in_use
@@ -129,7 +133,7 @@ def test_options_of_a_queue_pair_reach_the_engine(clients: Clients, lab: Control
 def test_a_destroyed_queue_pair_flushes_and_is_forgotten(clients: Clients) -> None:
     one, other = clients
     _, far = connect_pair(one, other)
-    with other.watch_completions() as completions, other.watch_events() as events:
+    with other.watch_completions() as completions, other.watch_events(after=0) as events:
         other.post_receives(far.qpn, [1, 2])
         other.destroy_qp(far.qpn)
         done = completions.wait(far.qpn, [1, 2], 10)

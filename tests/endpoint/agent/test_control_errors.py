@@ -82,9 +82,9 @@ def test_a_refused_write_is_named_and_those_before_it_stand(clients: Clients) ->
     here, there = one.register_memory(64), other.register_memory(64)
     good = WriteWork(1, here.region_id, 0, 64, there.va, there.rkey)
     bad = WriteWork(2, here.region_id, 1, 64, there.va, there.rkey)
-    with pytest.raises(AgentRefused, match=r"write 2 of 2: region .*64 bytes at 1 leave"):
-        one.post_writes(near.qpn, [good, bad])
     with one.watch_completions() as completions:
+        with pytest.raises(AgentRefused, match=r"write 2 of 2: region .*64 bytes at 1 leave"):
+            one.post_writes(near.qpn, [good, bad])
         completions.wait(near.qpn, [1], 10)
         with pytest.raises(AgentTimeout, match=r"1 of 1 work requests are not complete.* 2$"):
             completions.wait(near.qpn, [2], 0.05)
@@ -122,13 +122,11 @@ def test_a_hanging_agent_costs_no_more_than_the_deadline(lab: ControlLab) -> Non
 
 def test_an_absent_agent_is_named_at_once(tmp_path: Path) -> None:
     begun = time.monotonic()
-    with AgentClient(str(tmp_path / "none.sock")) as client, client.watch_events() as events:
+    with AgentClient(str(tmp_path / "none.sock")) as client:
         with pytest.raises(AgentUnavailable, match=r"none\.sock: GetInfo: no agent answers"):
             client.info()
-        with pytest.raises(AgentUnavailable, match="WatchEvents"):
-            events.get(5)
-        with pytest.raises(AgentUnavailable):
-            events.drain()
+        with pytest.raises(AgentUnavailable, match="WatchEvents: no agent answers"):
+            client.watch_events()
     assert time.monotonic() - begun < 5
 
 
@@ -153,9 +151,8 @@ def test_streams_are_limited_so_that_calls_always_find_a_worker(tmp_path: Path) 
         with AgentClient(lab.sockets[0]) as client:
             client.watch_events()
             client.watch_completions()
-            time.sleep(0.3)
             with pytest.raises(AgentRefused, match="too many streams"):
-                client.watch_statistics().get(5)
+                client.watch_statistics()
             assert client.info().host == "h1"
     finally:
         lab.close()
