@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from endpoint import congestion
 from endpoint.congestion import CongestionControl
@@ -28,7 +29,8 @@ class QpConfig:
     `first_psn` (24 bits) of its own packets. `evs`: active paths over all planes, at most all of
     them. `timeout`: exponent of the timer, 1.024 µs × 2**timeout, 0 to 24. `reorder_ns`: least
     allowance for reordering in loss rule (b), by default the time a queue at its trim threshold
-    takes to drain. `base_rtt_ns`: round trip without queues.
+    takes to drain. `base_rtt_ns`: round trip without queues. `congestion`: name of an algorithm
+    (`endpoint.congestion.names()`); `congestion_config`: its own settings, if it has any.
     """
 
     first_psn: int | None = None
@@ -39,6 +41,7 @@ class QpConfig:
     linear_retries: int = MAX_LINEAR_RETRIES
     exponential_retries: int = EXPONENTIAL_RETRIES
     congestion: str = "window"
+    congestion_config: Any | None = None
     trimmable: bool = True
     base_rtt_ns: int | None = None
     reorder_ns: int | None = None
@@ -58,15 +61,21 @@ class QpConfig:
         exponent = default_exponent(base_rtt_ns) if self.timeout is None else self.timeout
         return RetryPolicy(exponent, self.linear_retries, self.exponential_retries)
 
-    def congestion_control(self, fabric: Fabric, base_rtt_ns: int) -> CongestionControl:
-        """A fresh congestion control for one queue pair on all planes of its NIC."""
+    def congestion_control(
+        self, fabric: Fabric, base_rtt_ns: int, *, same_t0: bool = False
+    ) -> CongestionControl:
+        """A fresh congestion control for one queue pair on all planes of its NIC; `same_t0`: the
+        peer is under the same T0. ValueError for an unknown algorithm or settings not its own."""
+        nearer = same_t0 and self.base_rtt_ns is None
         parameters = congestion.CongestionParameters(
             nominal_size(fabric.spec.path_mtu, True, True),
             base_rtt_ns,
             fabric.spec.planes * fabric.nic_rate_bps,
             self.trimmable,
+            fabric.spec.path_mtu,
+            fabric.base_rtt_ns(same_t0=True) if nearer else None,
         )
-        return congestion.create(self.congestion, parameters)
+        return congestion.create(self.congestion, parameters, self.congestion_config)
 
 
 @dataclass(frozen=True, slots=True)

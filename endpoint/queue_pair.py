@@ -80,7 +80,8 @@ class QueuePair:
         if peer.qpn >> 24 or peer.psn >> 24:
             raise ValueError(f"peer qpn {peer.qpn:#x} or psn {peer.psn:#x} is not 24 bits")
         next_state(self.state, QpInput.PEER_KNOWN)
-        control = config.congestion_control(fabric, self.rtt.base_ns)
+        near = fabric.hosts[services.host_index].t0 == fabric.hosts[peer.host_index].t0
+        control = config.congestion_control(fabric, self.rtt.base_ns, same_t0=near)
         self.remote_address = address
         src, dst = services.host_index, peer.host_index
         evs_by_plane = candidate_evs(fabric, src, dst, self._rng)

@@ -217,8 +217,9 @@ class Requester:
             self._progress_ns = now_ns
         marked = sack.mark == sack_marks.MARK_SKIP_ONCE
         self.congestion.on_ack(
-            now_ns, acked, received, rtt_ns, marked, sack.rcv_cwnd_pen, sack.restore_cwnd
-        )
+            now_ns, acked, received, rtt_ns, marked, sack.rcv_cwnd_pen, sack.restore_cwnd,
+            board.inflight,
+        )  # fmt: skip
         if marked:
             self.paths.congested(sack.ev, now_ns)
         elif sack.mark == sack_marks.MARK_ALWAYS_SKIP:
@@ -278,12 +279,12 @@ class Requester:
             self.fail(WorkStatus.FATAL_NACK, psn)
         elif reason == nack_reasons.TRIMMED:
             stats.nacks_trimmed += 1
-            self.congestion.on_nack(now_ns, transmission.size, last_hop=False)
+            self.congestion.on_nack(now_ns, transmission.size, False, self.board.inflight)
             self.paths.congested(transmission.ev, now_ns)
             heappush(self._again, psn)
         elif reason == nack_reasons.TRIMMED_LASTHOP:
             stats.nacks_trimmed_last_hop += 1
-            self.congestion.on_nack(now_ns, transmission.size, last_hop=True)
+            self.congestion.on_nack(now_ns, transmission.size, True, self.board.inflight)
             self.paths.trimmed_last_hop(transmission.ev, now_ns)
             heappush(self._again, psn)
         else:
@@ -355,8 +356,9 @@ class Requester:
             self._retries += 1
             self._progress_ns = now_ns
             self.stats.timeouts += 1
-            lost += self.loss.expire(now_ns - self.rtt.loss_delay_ns)
-            self.congestion.on_timeout(now_ns)
+            expired = self.loss.expire(now_ns - self.rtt.loss_delay_ns)
+            lost += expired
+            self.congestion.on_timeout(now_ns, sum(gone.size for gone in expired))
         if lost:
             self._take_lost(lost, now_ns)
 

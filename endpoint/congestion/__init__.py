@@ -9,7 +9,7 @@ from endpoint.congestion.fixed_window import FixedWindow, FixedWindowConfig
 from endpoint.congestion.interface import CongestionControl, CongestionParameters
 from endpoint.congestion.nscc import NsccControl
 from endpoint.congestion.nscc_config import NsccConfig
-from endpoint.congestion.registry import create, names, register
+from endpoint.congestion.registry import configure, create, names, register
 from endpoint.congestion.window import WindowControl
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "NsccConfig",
     "NsccControl",
     "WindowControl",
+    "configure",
     "create",
     "names",
     "register",

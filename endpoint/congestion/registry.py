@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Algorithms by name."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from endpoint.congestion.interface import CongestionControl, CongestionParameters
@@ -35,6 +35,31 @@ def names() -> list[str]:
     return sorted(_algorithms)
 
 
+def _find(name: str) -> _Algorithm:
+    algorithm = _algorithms.get(name)
+    if algorithm is None:
+        known = ", ".join(names())
+        raise ValueError(f"congestion control {name!r} is unknown; known are: {known}")
+    return algorithm
+
+
+def configure(name: str, settings: Mapping[str, Any]) -> Any | None:
+    """The settings of an algorithm from names and values, None when there are none.
+
+    ValueError for an unknown algorithm or setting, or a value out of its range.
+    """
+    config = _find(name).config
+    if not settings:
+        return None
+    known = [field.name for field in fields(config)] if config is not None else []
+    for setting in settings:
+        if setting not in known:
+            has = ", ".join(known) or "none"
+            raise ValueError(f"congestion control {name!r} has no setting {setting!r} (it has {has})")
+    assert config is not None
+    return config(**settings)
+
+
 def create(
     name: str, parameters: CongestionParameters, config: Any | None = None
 ) -> CongestionControl:
@@ -43,10 +68,7 @@ def create(
     ValueError for an unknown name (it lists the known ones), and for settings that are not this
     algorithm's.
     """
-    algorithm = _algorithms.get(name)
-    if algorithm is None:
-        known = ", ".join(names())
-        raise ValueError(f"congestion control {name!r} is unknown; known are: {known}")
+    algorithm = _find(name)
     if config is None:
         return algorithm.factory(parameters)
     if algorithm.config is None or not isinstance(config, algorithm.config):
