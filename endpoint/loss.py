@@ -5,7 +5,8 @@ Spraying reorders, so a gap says little. A transmission is *known missing* once 
 a later transmission shows its PSN as not received. A known-missing one is lost when (a) a later
 transmission on the same path was acknowledged, since a path is a FIFO, or (b) any later one was
 acknowledged and its own send time plus the loss delay has passed. One that is due under (b) but
-that no SACK covers is *uncovered*: it asks for a probe, not for a retransmission.
+that no SACK covers is *uncovered*: it asks for a probe, not for a retransmission. So does the
+tail, of which nothing was acknowledged at all.
 
 Cost: every transmission enters and leaves each of two queues once, whatever the number in
 flight. A queue's front is thrown away as soon as it is settled.
@@ -195,6 +196,14 @@ class LossDetector:
         if front is None or front.order > self._newest_acked:
             return None
         return front.sent_ns + loss_delay_ns
+
+    def tail_due_ns(self, loss_delay_ns: int) -> int | None:
+        """When to ask after the oldest transmission in flight if no later one was acknowledged:
+        two loss delays after it was sent. Either all of them are lost, or their SACKs are."""
+        front = self._oldest_by_time()
+        if front is None or front.order <= self._newest_acked:
+            return None
+        return front.sent_ns + 2 * loss_delay_ns
 
     def oldest(self) -> Transmission | None:
         """The transmission that has been in flight for longest."""

@@ -96,7 +96,7 @@ class Peer:
             return None
         if not isinstance(message, EndpointRequest):
             return None
-        ev = self.queue_pairs[0].reverse.next()
+        ev = self.queue_pairs[0].reverse.answer_on(ev_plane(frame.ev))
         if ev is not None:
             response = EndpointResponse(message.op, message.tx_timestamp)
             answer = self._answer_on(ev).endpoint_response(frame.request_id, response)

@@ -232,6 +232,7 @@ class QueuePair:
         elif frame.nack is not None:
             self._take_nack(frame.nack, now_ns)
         elif frame.probe is not None:
+            self.reverse.data_received(now_ns)  # its answer needs a live path as a SACK does
             self.responder.on_probe(
                 frame.probe.probe_id, frame.ev, frame.is_marked, frame.probe.tx_timestamp
             )

@@ -293,12 +293,18 @@ class Requester:
     # -- probes, time, failure ------------------------------------------------------------------
 
     def probe_avoids(self, now_ns: int) -> int | None:
-        """The EV whose plane a probe must keep off, when rule (b) asks for one now."""
-        uncovered = self.loss.uncovered
-        if not uncovered or now_ns < self._next_probe_ns:
+        """The EV whose plane a probe must keep off, when rule (b) or the tail asks for one now."""
+        if now_ns < self._next_probe_ns:
+            return None
+        if not self.loss.uncovered:
+            tail_ns = self.loss.tail_due_ns(self.rtt.loss_delay_ns)
+            if tail_ns is None or now_ns < tail_ns:
+                return None
+        oldest = self.loss.oldest()
+        if oldest is None:
             return None
         self._next_probe_ns = now_ns + self.rtt.loss_delay_ns
-        return next(iter(uncovered.values())).ev
+        return oldest.ev
 
     def probe_sent(self, probe_id: int) -> None:
         """A Reliability Probe of this queue pair goes out now; its answer can show what is lost."""
@@ -326,11 +332,18 @@ class Requester:
         for other in (
             self.loss.next_due_ns(self.rtt.loss_delay_ns),
             self._later[0][0] if self._later else None,
-            self._next_probe_ns if self.loss.uncovered else None,
+            self._next_cover_ns(),
         ):
             if other is not None and (due is None or other < due):
                 due = other
         return due
+
+    def _next_cover_ns(self) -> int | None:
+        """When `probe_avoids` will ask for a probe."""
+        if self.loss.uncovered:
+            return self._next_probe_ns
+        tail_ns = self.loss.tail_due_ns(self.rtt.loss_delay_ns)
+        return None if tail_ns is None else max(tail_ns, self._next_probe_ns)
 
     def _expiry_ns(self) -> int | None:
         oldest = self.loss.oldest()

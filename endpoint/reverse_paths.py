@@ -71,7 +71,9 @@ class ReversePaths:
     def next(self) -> int | None:
         """EV for the next control packet, the planes in turn; None when no port is usable.
 
-        Planes whose reverse EV is in doubt are left out while another one is not.
+        Planes whose reverse EV is suspect are left out while another one is not. A single
+        unanswered probe does not suffice: the answer may have died on the peer's way back, and
+        all control packets would go where nothing has been proven either.
         """
         chosen = self._chosen
         if not chosen:
@@ -83,6 +85,16 @@ class ReversePaths:
     def on_plane(self, plane: int) -> int:
         """The current reverse EV of a plane."""
         return self._currents[plane].ev
+
+    def answer_on(self, plane: int) -> int | None:
+        """EV for the answer to a request that came on `plane`: the same plane while its port is
+        usable, or the next of the others.
+
+        An answer that came back on any plane would let a dead path of one plane cast doubt on
+        the paths of all of them.
+        """
+        current = self._currents.get(plane)
+        return current.ev if current in self._usable and current is not None else self.next()
 
     def in_doubt(self, plane: int) -> bool:
         """Whether the plane's reverse EV has an unanswered probe, or is still to be proven."""
@@ -99,7 +111,7 @@ class ReversePaths:
     def _choose(self) -> None:
         usable = self._local_ports & self._peer_ports
         self._usable = [c for c in self._currents.values() if usable >> c.plane & 1]
-        self._chosen = [c for c in self._usable if not c.in_doubt] or self._usable
+        self._chosen = [c for c in self._usable if not c.suspect] or self._usable
         if self._turn >= len(self._chosen):
             self._turn = 0
 

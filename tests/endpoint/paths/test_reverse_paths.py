@@ -117,6 +117,23 @@ def test_two_unanswered_probes_on_a_current_ev_replace_it(reverse):
     assert 1 not in planes_of(reverse, 12)
 
 
+def test_one_unanswered_probe_does_not_leave_a_plane_to_the_others(reverse):
+    reverse.probe_sent(1, reverse.on_plane(1), 0)
+    reverse.expire(TIMEOUT, TIMEOUT)
+    assert reverse.in_doubt(1)
+    assert 1 in planes_of(reverse, 12)
+
+
+def test_an_answer_returns_on_the_plane_of_its_request_while_that_has_a_port(reverse):
+    assert [reverse.answer_on(plane) for plane in range(4)] == [
+        reverse.on_plane(plane) for plane in range(4)
+    ]
+    reverse.set_local_ports(0b1101)
+    assert {reverse.answer_on(1) >> 8 for _ in range(6)} == {0, 2, 3}
+    reverse.set_local_ports(0)
+    assert reverse.answer_on(1) is None
+
+
 def test_an_answer_between_two_misses_keeps_the_ev(reverse):
     ev = reverse.on_plane(1)
     for request_id in range(5):
