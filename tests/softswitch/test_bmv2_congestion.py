@@ -28,6 +28,11 @@ STATES = [
 ]  # fmt: skip
 KINDS = [(4, 0), (4, 1), (4, 2), (4, 3), (0, 2), (0, 0), (46, 2), (12, 2), (16, 0)]
 FIRST_PORT = 1
+#: Behind all others in the lowest queue of each egress thread, by ports that never fill.
+MARKER_PORTS = (400, 401, 402, 403)
+MARKER = [
+    (300, bytes(mrc.packet(mrc.address(mrc.SID_UN, port), dscp=0, ecn=0))) for port in MARKER_PORTS
+]
 
 
 def switch_with_a_port_for_each_state():
@@ -40,6 +45,11 @@ def switch_with_a_port_for_each_state():
             switch.tables[mrc.PROFILE].modify((port,), mrc.SET_PROFILE, PROFILE)
         else:
             switch.tables[mrc.PROFILE].insert((port,), mrc.SET_PROFILE, PROFILE)
+    for port in MARKER_PORTS:
+        route = (mrc.sid_key(port) << 80, 48)
+        switch.tables[mrc.FIB].insert((route,), mrc.FORWARD, (port, 1, 2))
+        never = (mrc.NEVER, mrc.TRIM_LENGTH, mrc.TRIMMED, mrc.NEVER, mrc.NEVER)
+        switch.tables[mrc.PROFILE].insert((port,), mrc.SET_PROFILE, never)
     return switch
 
 
@@ -65,13 +75,11 @@ def test_every_occupancy_and_class():
                 switch.registers["enqueued"].write(FIRST_PORT + number, enqueued)
                 switch.registers["dequeued"].write(FIRST_PORT + number, dequeued)
             packets = packets_of(dscp, ecn)
-            # Each port gets one packet, and what is dropped here sends none there: the control
-            # packets behind them, one for each egress thread, tell when all is done.
-            marker = [(300, bytes(mrc.packet(mrc.address(mrc.SID_UN, 0x2000 + n), dscp=46)))
-                      for n in range(4)]  # fmt: skip
-            theirs = bmv2.send(packets, marker)
+            theirs = bmv2.send(packets, MARKER)
             ours = [mrc.forward(switch, frame, port) for port, frame in packets]
             ours = [result and (result[0], result[2]) for result in ours]
+            for port, frame in MARKER * -(-len(packets) // bmv2_process.BATCH):
+                mrc.forward(switch, frame, port)
             assert ours == theirs, (dscp, ecn)
             for name in ("enqueued", "dequeued"):
                 assert switch.registers[name].cells == bmv2.register(name), (dscp, ecn, name)
