@@ -67,6 +67,8 @@ class Agent:
         self._loop = AgentLoop(self.host, self._links, self._commands)
         self._loop.start()
         if settings.end_with_stdin:
+            if sys.stdin is None or sys.stdin.closed:
+                raise SetupError("end-with-stdin: there is no standard input")
             self._loop.watch(sys.stdin, self._stdin_ended)
         service = AgentService(self.host, self._commands, self.stop, MOST_STREAMS)
         self._server = ControlServer(settings.socket, service)

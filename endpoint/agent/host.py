@@ -77,7 +77,8 @@ class AgentHost:
         """Makes a queue pair; what to give to its peer."""
         try:
             config = _qp_config(self.nic.config.qp, options)
-            config.congestion_control(self.nic.fabric, 1)  # refuses an unknown name here already
+            fabric = self.nic.fabric
+            config.congestion_control(fabric, fabric.base_rtt_ns())  # refuses unknown names now
             qp = self.nic.create_qp(config)
         except ValueError as error:
             raise BadRequest(str(error)) from error
