@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from testbed.quantities import format_time
 from testbed.scenario import (
     AllToAll,
     Incast,
@@ -198,7 +199,7 @@ def describe(workload: Workload, flows: int) -> str:
             amount = (
                 f"{workload.messages} messages a flow"
                 if workload.messages is not None
-                else f"messages posted until {workload.until} ns"
+                else f"messages posted until {format_time(workload.until or 0)}"
             )
             return f"{workload.kind}: {flows} flows, {amount}, {workload.message_bytes} B each"
 
