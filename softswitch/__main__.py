@@ -84,15 +84,12 @@ def _forwarder(options: argparse.Namespace) -> Forwarder | None:
 
 
 def _settings(options: argparse.Namespace) -> QueueSettings:
-    try:
-        return QueueSettings(
-            mode=options.queue_mode,
-            rate_bps=options.rate_bps,
-            rates_pps=options.rates_pps,
-            capacities=options.capacities,
-        )
-    except ValueError as error:
-        raise QueueSettingsError(f"queues: {error}") from None
+    return QueueSettings(
+        mode=options.queue_mode,
+        rate_bps=options.rate_bps,
+        rates_pps=options.rates_pps,
+        capacities=options.capacities,
+    )
 
 
 def _wait_for_stdin(stop: Callable[[], None]) -> None:

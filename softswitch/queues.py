@@ -23,20 +23,12 @@ DATA, TRIMMED, CONTROL = 0, 1, 2
 CLASSES = 3
 #: BMv2's default queue capacity in packets.
 BMV2_CAPACITY = 64
-#: Shares of a link's packets that BMv2's three independent queues get: data, trimmed, control.
-BMV2_SHARES = (0.70, 0.25, 0.05)
 #: Bytes of trimmed headers that may go at once after a time with data only.
 TRIMMED_BURST = 1500
 #: Data bytes that earn one trimmed byte: 3 to 1 is a quarter of the sum.
 DATA_PER_TRIMMED = 3
 
 MODES = ("strict", "bmv2")
-
-
-def bmv2_rates(link_pps: float) -> tuple[int, int, int]:
-    """Packet rates of the three queues for a link of ``link_pps`` packets per second."""
-    data, trimmed, control = (max(1, round(link_pps * share)) for share in BMV2_SHARES)
-    return data, trimmed, control
 
 
 class PortScheduler:

@@ -194,13 +194,22 @@ def test_queues_follow_link_and_thresholds() -> None:
         assert queues.capacity[tables.QUEUE_CONTROL] == limits.control_capacity
 
 
-@given(st.integers(1_000, 10**12), st.sampled_from([256, 1024, 4096]))
+@given(st.integers(1_000_000, 10**12), st.sampled_from([256, 512, 1024, 2048, 4096]))
 def test_bmv2_rates_never_exceed_the_link_together(rate: int, mtu: int) -> None:
-    rates = bmv2_packet_rates(rate, mtu)
-    assert min(rates) >= 1
-    packets = rate / (8 * (mtu + 146 + 24))
-    assert sum(rates) <= max(packets, 3) + 2
-    if packets > 1000:
-        assert rates[0] / packets == pytest.approx(0.70, abs=0.01)
-        assert rates[1] / packets == pytest.approx(0.25, abs=0.01)
-        assert rates[2] / packets == pytest.approx(0.05, abs=0.01)
+    data, trimmed, control = bmv2_packet_rates(rate, mtu, trim_length=142)
+    frame, overhead = mtu + 146, 24
+    bits = 8 * (data * (frame + overhead) + trimmed * (142 + overhead) + control * (154 + overhead))
+    assert bits <= rate
+    assert bits > 0.95 * rate - 8 * (frame + 3 * overhead + 142 + 154)
+    assert data == pytest.approx(0.7 * rate / (8 * (frame + overhead)), abs=1)
+
+
+@given(st.sampled_from([256, 512, 1024, 2048, 4096]))
+def test_bmv2_control_queue_carries_the_sacks_of_the_data(mtu: int) -> None:
+    data, _, control = bmv2_packet_rates(10**9, mtu, trim_length=142)
+    sacks_per_packet = max(mtu, 1024) / 4096
+    assert control > 1.2 * data * sacks_per_packet
+
+
+def test_a_slow_link_still_moves_packets_of_every_class() -> None:
+    assert bmv2_packet_rates(1_000, 4096, trim_length=142) == (1, 1, 1)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softswitch.queues import CONTROL, DATA, TRIMMED, PortScheduler, bmv2_rates
+from softswitch.queues import CONTROL, DATA, TRIMMED, PortScheduler
 
 GBPS = 1_000_000_000
 
@@ -204,11 +204,6 @@ def test_a_changed_rate_counts_from_the_next_packet():
     port.set_rate(0, 0)
     port.enqueue(0, Waiting(64), 0)
     assert [t for t, _, _ in drain(port)] == [0, 1_000_000, 1_000_000]
-
-
-def test_shares_of_a_link_add_up_to_it():
-    assert bmv2_rates(2000) == (1400, 500, 100)
-    assert min(bmv2_rates(1)) == 1
 
 
 @pytest.mark.parametrize(
