@@ -55,7 +55,9 @@ def configure(name: str, settings: Mapping[str, Any]) -> Any | None:
     for setting in settings:
         if setting not in known:
             has = ", ".join(known) or "none"
-            raise ValueError(f"congestion control {name!r} has no setting {setting!r} (it has {has})")
+            raise ValueError(
+                f"congestion control {name!r} has no setting {setting!r} (it has {has})"
+            )
     assert config is not None
     return config(**settings)
 
