@@ -218,8 +218,8 @@ class QueuePair:
                 self.responder.on_trimmed(frame)
             elif frame.check_icrc():
                 self.responder.on_data(frame, now_ns)
-                if self.responder.violated:
-                    self.fail(WorkStatus.LOCAL_ACCESS_ERROR, "remote access refused", now_ns)
+                if self.responder.violation:
+                    self.fail(WorkStatus.LOCAL_ACCESS_ERROR, self.responder.violation, now_ns)
                     return True
             else:
                 return False

@@ -65,7 +65,7 @@ class Responder:
         complete: Receive,
     ) -> None:
         self.received = ReceiveBitmap(first_psn)
-        self.violated = False
+        self.violation = ""  # what the peer did that ends the queue pair
         self._mpr = config.mpr_units * MPR_UNIT_PSNS
         self._mpr_units = config.mpr_units
         self._max_wimm = config.max_wimm
@@ -76,6 +76,7 @@ class Responder:
         self._receives: deque[int] = deque()
         self._ends: list[tuple[int, int, int | None]] = []  # heap of (last PSN, MSN, immediate)
         self._lengths: dict[int, int] = {}  # bytes so far, by MSN, of messages not ended
+        self._ending: set[int] = set()  # MSNs whose last packet came before some other one
         self._waiting: deque[tuple[int, int]] = deque()  # ended, no receive: (length, immediate)
         self._finished = 0  # WRITE_IMM messages completed
         self._received_bytes = 0
@@ -115,6 +116,10 @@ class Responder:
             stats.duplicates += 1
             self._sack(frame, psn, marked)
             return
+        if ENDS_MESSAGE[frame.opcode] and frame.msn in self._ending:
+            self.violation = f"message {frame.msn} has two ends"
+            self._nack(frame, nack_reasons.UNEXP_EVENT)
+            return
         imm = frame.imm
         if imm is not None and not self._has_place(frame.rqmsn):
             self._nack(frame, nack_reasons.NO_RESOURCE)
@@ -124,7 +129,7 @@ class Responder:
             self._memory.write(frame.rkey, frame.va, payload)
         except AccessViolation:
             stats.access_errors += 1
-            self.violated = True
+            self.violation = "remote access refused"
             aeth = Aeth(SYNDROME_REMOTE_ACCESS_ERROR, frame.msn)
             self._out.send_acknowledge(aeth, frame.psn)
             return
@@ -149,10 +154,12 @@ class Responder:
         lengths[msn] = lengths.get(msn, 0) + length
         if ENDS_MESSAGE[frame.opcode]:
             heappush(self._ends, (psn, msn, imm))
+            self._ending.add(msn)
         if self.received.add(psn):
             ends = self._ends
             while ends and ends[0][0] <= self.received.cack:
                 _, msn, imm = heappop(ends)
+                self._ending.discard(msn)
                 total = lengths.pop(msn)
                 if imm is not None:
                     self._arrived(total, imm, now_ns)
