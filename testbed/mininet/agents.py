@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host agents of a fabric: started in their namespaces, reached over their sockets."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import topologies
+from controller.queues import bmv2_packet_rates
+from endpoint.agent.client import AgentClient
+from endpoint.agent.errors import AgentStartError
+from endpoint.agent.process import AgentCommand, AgentProcess, start_agents
+from testbed.mininet.errors import MininetWorldError
+from testbed.mininet.interfaces import interfaces_of
+from testbed.mininet.net import FabricNet
+from testbed.mininet.run_folder import RUN_VARIABLE
+from topologies.fabric import Fabric
+
+START_S = 60.0
+CALL_S = 20.0
+BURST_FRAMES = 2
+"""Frames that a port may send at once. One would lose the time by which it wakes up too late;
+more would fill the short queues of slow switches for nothing."""
+
+
+def data_frames_per_second(fabric: Fabric, switch_kind: str) -> int:
+    """What a NIC port may send beside its bit rate, 0 for no limit.
+
+    BMv2's data queue has a share of the link for itself, and nobody else may use it.
+    """
+    if switch_kind != "bmv2":
+        return 0
+    spec = fabric.spec
+    return bmv2_packet_rates(fabric.nic_rate_bps, spec.path_mtu, spec.trim_length)[0]
+
+
+class Agents:
+    """Agents of these hosts of a built fabric; a context manager that ends them.
+
+    `clients` are by host name. Raises MininetWorldError.
+    """
+
+    def __init__(self, net: FabricNet, hosts: Sequence[str], seed: int) -> None:
+        self._net = net
+        self._hosts = list(hosts)
+        self._seed = seed
+        self._stack = ExitStack()
+        self.processes: dict[str, AgentProcess] = {}
+        self.clients: dict[str, AgentClient] = {}
+
+    def __enter__(self) -> Self:
+        net = self._net
+        description = net.run.file("fabric.yaml")
+        description.write_text(topologies.to_yaml(net.fabric.spec), encoding="utf-8")
+        commands = [self._command(host, description) for host in self._hosts]
+        try:
+            started = start_agents(commands, START_S)
+        except AgentStartError as error:
+            raise MininetWorldError(str(error)) from error
+        for host, process in zip(self._hosts, started, strict=True):
+            self.processes[host] = process
+        for host, process in self.processes.items():
+            self.clients[host] = self._stack.enter_context(process.client(timeout_s=CALL_S))
+        return self
+
+    def _command(self, host: str, description: Path) -> tuple[AgentCommand, Path]:
+        net = self._net
+        index = net.fabric.host(host).index
+        command = AgentCommand(
+            fabric=str(description),
+            host=host,
+            ports=[name for _, name in interfaces_of(net.fabric, host)],
+            socket=str(net.run.file(f"{host}.sock")),
+            launch=("env", f"{RUN_VARIABLE}={net.run.id}", *net.node(host).enter()),
+            options=(
+                *("--seed", str(self._seed * 65537 + index)),
+                *("--rate-fps", str(data_frames_per_second(net.fabric, net.switch_kind))),
+                *("--burst", str(BURST_FRAMES)),
+            ),
+        )
+        return command, net.logs / f"{host}.log"
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+        for process in self.processes.values():
+            process.send_signal(signal.SIGTERM)
+        for process in self.processes.values():
+            process.stop()
+
+    def check(self) -> None:
+        """MininetWorldError when one has ended of its own accord."""
+        for host, process in self.processes.items():
+            if process.returncode is not None:
+                raise MininetWorldError(
+                    f"the agent of {host} ended (exit status {process.returncode})\n"
+                    f"  end of {process.log}:\n{process.log_tail()}"
+                )
