@@ -90,6 +90,18 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], Non
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+def towards(progress: Callable[[int, int], None], expected_ns: int) -> Callable[[int, int], None]:
+    """A run's progress against the time at which it is expected to end.
+
+    Its duration is only a limit, which most runs never come near.
+    """
+
+    def report(now_ns: int, _: int) -> None:
+        progress(min(now_ns, expected_ns), expected_ns)
+
+    return report
+
+
 def table(title: str | None = None, **options: Any) -> Table:
     """An empty table in the commands' one style."""
     style: dict[str, Any] = {

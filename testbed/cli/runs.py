@@ -19,6 +19,7 @@ from testbed.cli.output import (
     progress_bar,
     refuses_bad_input,
     table,
+    towards,
 )
 from testbed.scenario import load_scenario, shipped_scenarios
 
@@ -74,12 +75,13 @@ def _run(
     scenario = load_scenario(name)
     chosen = scenario.seed if seed is None else seed
     folder = results / f"{scenario.name}-{chosen}"
+    expected_ns = getattr(scenario.workload, "until", None) or scenario.duration
     with progress_bar(scenario.name, quiet=as_json) as progress:
         result = run_scenario(
             scenario,
             world=world,
             seed=chosen,
-            progress=progress,
+            progress=towards(progress, expected_ns),
             capture=[*scenario.capture, *(pcap or [])],
             results_dir=folder,
         )

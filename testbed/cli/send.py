@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +19,7 @@ from testbed.cli.output import (
     print_json,
     progress_bar,
     refuses_bad_input,
+    towards,
 )
 from testbed.cli.runs import Pcap, Results
 from testbed.cli.topo import complete_fabric
@@ -95,6 +95,7 @@ def send(
     if not file.is_file():
         raise BadInput(f"{file}: no such file")
     folder = results / f"send-{seed}"
+    expected_ns = _expected_ns(topologies.load(topology), file.stat().st_size)
     with progress_bar(file.name, quiet=as_json) as progress:
         sent = send_file(
             file,
@@ -104,7 +105,7 @@ def send(
             faults=faults,
             seed=seed,
             out=out,
-            progress=_expected(progress, topologies.load(topology), file.stat().st_size),
+            progress=towards(progress, expected_ns),
             results_dir=folder,
             capture=pcap or (),
         )
@@ -123,14 +124,7 @@ def send(
     raise typer.Exit(PASSED if sent.intact else FAILED)
 
 
-def _expected(
-    progress: Callable[[int, int], None], fabric: topologies.Fabric, length: int
-) -> Callable[[int, int], None]:
-    """Progress against the time that the file takes at line rate: the run has no other end."""
+def _expected_ns(fabric: topologies.Fabric, length: int) -> int:
+    """How long the file takes at line rate."""
     line_rate_bps = fabric.spec.planes * fabric.nic_rate_bps
-    expected_ns = max(1, length * 8 * 1_000_000_000 // line_rate_bps) + fabric.base_rtt_ns()
-
-    def report(now: int, _: int) -> None:
-        progress(min(now, expected_ns), expected_ns)
-
-    return report
+    return max(1, length * 8 * 1_000_000_000 // line_rate_bps) + fabric.base_rtt_ns()
