@@ -16,7 +16,6 @@ from endpoint.events import Completion, EvChanged, Event, PortChanged
 from endpoint.memory import Access, MemoryRegion, MemoryTable
 from endpoint.peer import Peer
 from endpoint.qp_config import QpConfig
-from endpoint.qp_states import QpState
 from endpoint.qp_timers import QpTimers
 from endpoint.queue_pair import QueuePair
 from endpoint.routes import Route
@@ -105,19 +104,35 @@ class Nic:
         longest timer of its peer, taken to be set like its own, so that what is still under way
         cannot hit a successor."""
         self._now_ns = max(self._now_ns, now_ns)
+        qp = self._take_out(qpn, now_ns)
+        free_ns = now_ns + 2 * qp.retry.longest_ns
+        self._resting.append((free_ns, qpn))
+        self._resting = deque(sorted(self._resting))
+
+    def reset_qp(self, qpn: int, now_ns: int) -> QueuePair:
+        """Flushes a queue pair (KeyError if unknown) and makes a new one, in INIT, with its number.
+
+        The number does not rest: who reuses it at once chooses first PSNs that packets still
+        under way cannot hit, as with any RDMA queue pair."""
+        self._now_ns = max(self._now_ns, now_ns)
+        old = self._take_out(qpn, now_ns)
+        rng = random.Random(self._rng.getrandbits(64))
+        qp = self._qps[qpn] = QueuePair(self, qpn, old.config, rng)
+        return qp
+
+    def _take_out(self, qpn: int, now_ns: int) -> QueuePair:
         qp = self._qps[qpn]
         qp.destroy(now_ns)
         del self._qps[qpn]
         self._is_active.discard(qpn)
+        self._timers.changed(qpn)
         peer = self._peers.get(qp.remote_address)
         if peer is not None and qp in peer.queue_pairs:
-            peer.queue_pairs.remove(qp)
+            peer.disconnected(qp)
             if not peer.queue_pairs:
                 del self._peers[qp.remote_address]
                 self._untold = [other for other in self._untold if other is not peer]
-        free_ns = now_ns + 2 * qp.retry.longest_ns
-        self._resting.append((free_ns, qpn))
-        self._resting = deque(sorted(self._resting))
+        return qp
 
     def qp(self, qpn: int) -> QueuePair | None:
         """The queue pair with this number, if there is one."""
@@ -151,17 +166,17 @@ class Nic:
     def peer(self, host_index: int, qp: QueuePair) -> Peer:
         """The peer NIC with this index; `qp` is one more queue pair towards it.
 
-        With no queue pair to it alive, the peer may have started anew, with new request ids:
-        what is known of its ports is then forgotten.
+        Each side tells the other its ports at every connection: either may have restarted.
         """
         address = self.fabric.hosts[host_index].address
         peer = self._peers.get(address)
-        if peer is None or all(old.state is QpState.ERROR for old in peer.queue_pairs):
+        if peer is None:
             route = Route(self.fabric, self.host_index, host_index)
             rng = random.Random(self._rng.getrandbits(64))
             peer = self._peers[address] = Peer(self, route, self.local_ports, rng)
+        peer.connected(qp)
+        if peer not in self._untold:
             self._untold.append(peer)
-        peer.queue_pairs.append(qp)
         return peer
 
     # -- frames in ------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from endpoint.qp_config import PeerInfo, QpConfig
 from endpoint.qp_states import QpInput, QpState, QpStateError, next_state
 from endpoint.requester import Requester, RequesterConfig
 from endpoint.responder import Responder
+from endpoint.retry_timer import RetryPolicy
 from endpoint.reverse_paths import ReversePaths
 from endpoint.serial import expand
 from endpoint.stats import QpStats
@@ -33,6 +34,9 @@ from endpoint.wire.tseth import ticks
 from topologies.sids import ev_plane
 
 __all__ = ["PeerInfo", "QpConfig", "QpState", "QpStateError", "QueuePair"]
+
+_LIVE = (QpState.RTR, QpState.RTS)
+"""States in which packets of the peer are taken."""
 
 
 class QueuePair:
@@ -70,6 +74,20 @@ class QueuePair:
 
     def connect(self, peer: PeerInfo, now_ns: int) -> None:
         """INIT → RTR → RTS. QpStateError in any other state, ValueError for an impossible peer."""
+        self.ready_to_receive(peer, now_ns)
+        self.ready_to_send(now_ns)
+
+    def configure(self, config: QpConfig) -> None:
+        """Other settings than those of its creation, while in INIT; QpStateError later."""
+        next_state(self.state, QpInput.PEER_KNOWN)
+        self.config = config
+        if config.first_psn is not None:
+            self.first_psn = config.first_psn
+        self.rtt = config.rtt(self._services.fabric)
+        self.retry = config.retry(self.rtt.base_ns)
+
+    def ready_to_receive(self, peer: PeerInfo, now_ns: int) -> None:
+        """INIT → RTR: packets of the peer are taken. Errors as for `connect`."""
         services, config = self._services, self.config
         fabric = services.fabric
         address = fabric.hosts[peer.host_index].address
@@ -99,20 +117,8 @@ class QueuePair:
             self.evs, self.reverse, self._peer.route, peer.qpn, services.dscp, self.rtt,
             trimmable=config.trimmable,
         )  # fmt: skip
-        self.requester = Requester(
-            RequesterConfig(
-                fabric.spec.path_mtu,
-                fabric.spec.trim_length,
-                peer.mpr_units * MPR_UNIT_PSNS,
-                self.retry,
-            ),
-            self.first_psn,
-            control,
-            self.rtt,
-            self.paths,
-            self.stats,
-            self._sent_complete,
-        )
+        self._congestion = control
+        self._make_requester(peer.mpr_units)
         out = ControlOut(services, self.reverse, self._peer.route, peer.qpn)
         self.responder = Responder(
             config.responder, peer.psn, services.memory, out, self.stats, self._complete
@@ -122,7 +128,34 @@ class QueuePair:
         self._receives_early.clear()
         self.set_ports(services.local_ports, self._peer.ports.mask, now_ns)
         self._move(QpInput.PEER_KNOWN, now_ns)
+
+    def ready_to_send(
+        self,
+        now_ns: int,
+        *,
+        first_psn: int | None = None,
+        retry: RetryPolicy | None = None,
+        mpr_units: int | None = None,
+    ) -> None:
+        """RTR → RTS, with the first own PSN (24 bits), the timer and the least window of the
+        peer (units of 128 PSNs) where they were not known before. QpStateError in other states."""
+        next_state(self.state, QpInput.START)
+        self.first_psn = self.first_psn if first_psn is None else first_psn
+        self.retry = retry or self.retry
+        units = self.requester.config.mpr // MPR_UNIT_PSNS if mpr_units is None else mpr_units
+        self._make_requester(units)
+        self._look_for_paths()
         self._move(QpInput.START, now_ns)
+
+    def _make_requester(self, mpr_units: int) -> None:
+        spec = self._services.fabric.spec
+        self.requester = Requester(
+            RequesterConfig(
+                spec.path_mtu, spec.trim_length, mpr_units * MPR_UNIT_PSNS, self.retry
+            ),
+            self.first_psn, self._congestion, self.rtt, self.paths, self.stats,
+            self._sent_complete,
+        )  # fmt: skip
 
     def _move(self, heard: QpInput, now_ns: int, reason: str = "") -> None:
         old = self.state
@@ -210,9 +243,10 @@ class QueuePair:
     def receive(self, frame: ParsedFrame, now_ns: int) -> bool:
         """A frame for this queue pair; False when its ICRC is wrong."""
         self._now_ns = now_ns
-        if self.state is not QpState.RTS:
+        if self.state not in _LIVE:
             self.stats.dropped_in_state += 1
             return True
+        self._peer.heard = self
         if frame.is_data:
             if frame.is_trimmed and not frame.check_icrc():
                 self.responder.on_trimmed(frame)
@@ -289,7 +323,7 @@ class QueuePair:
 
     def next_timer_ns(self) -> int | None:
         """When `on_timer` has something to do, if ever."""
-        if self.state is not QpState.RTS:
+        if self.state not in _LIVE:
             return None
         timeout = self.rtt.loss_delay_ns
         due = self.requester.next_timer_ns()
@@ -305,7 +339,7 @@ class QueuePair:
     def on_timer(self, now_ns: int) -> None:
         """Everything of this queue pair that is due by now."""
         self._now_ns = now_ns
-        if self.state is not QpState.RTS:
+        if self.state not in _LIVE:
             return
         self.requester.on_timer(now_ns)
         if self._check_failure(now_ns):
