@@ -5,10 +5,18 @@
 |---|---|---|
 | no | below the target | grows, the more the shorter the queue |
 | no | at or above | grows by a fair share |
-| yes | at or above | shrinks by the mean delay's excess, once a base round trip |
+| yes | at or above | shrinks by the mean delay's excess, at most once a base round trip |
 | yes | below | holds: one path is hot, which is a matter of path choice |
 
 Source: Ultra Ethernet 1.0, section 3.6.13.
+
+**decision** `silent_last_hop` (on by default). Here the last hop never marks, while every other
+hop marks from well below the target delay on. A packet that comes late and unmarked has thus
+waited at the last hop, most likely, and by the table alone nothing but trims would ever stop the
+senders of an incast. So it also causes the decrease that a mark would have caused. Two things
+follow, since this signal reaches all senders with every packet, not some of them now and then:
+the fair share is a fifth, and the mean delay spans no more than a window. `docs/congestion.md`
+has the measurements with and without.
 """
 
 from endpoint.congestion.interface import CongestionControl, CongestionParameters
@@ -55,7 +63,9 @@ class NsccControl(CongestionControl):
             delay = float(max(0, rtt_ns - self.values.peer_rtt))
             self._average(delay)
         self._achieved += received
-        if self._old_news(received, marked) or self._quick_adapt(now_ns, delay, False, inflight):
+        values = self.values
+        bad = marked or (values.silent_last_hop and delay >= values.target_delay)
+        if self._old_news(received, bad) or self._quick_adapt(now_ns, delay, False, inflight):
             self._growth = 0.0
             self._received = 0
             return
@@ -87,7 +97,7 @@ class NsccControl(CongestionControl):
         self._fast = False
         self._empty_bytes = 0
         if not marked:
-            self._growth += values.fi * received
+            self._growth += values.fair * received
         if marked or values.silent_last_hop:
             self._decrease(now_ns)
 
@@ -130,7 +140,11 @@ class NsccControl(CongestionControl):
         self.window = max(self.values.min_cwnd, min(window, self.values.max_cwnd))
 
     def _average(self, delay: float) -> None:
-        self.mean_delay_ns += (delay - self.mean_delay_ns) * self.values.delay_weight
+        values = self.values
+        weight = values.delay_weight
+        if values.silent_last_hop:
+            weight = max(weight, values.min_cwnd / self.window)
+        self.mean_delay_ns += (delay - self.mean_delay_ns) * weight
 
     # -- quick-adapt ----------------------------------------------------------------------------
 
@@ -159,6 +173,7 @@ class NsccControl(CongestionControl):
                 self._trimmed = False
                 adapted = True
         self._achieved = 0
+        self._trimmed = False
         self._period_end_ns = now_ns + values.base_rtt + values.target_delay
         return adapted
 

@@ -21,6 +21,7 @@ _STEADY_PACKETS = 0.15  # added in every adjust period
 _FAST_SHARE = 0.25  # of the bytes received, while the queue is empty
 _ADJUST_PACKETS = 8
 _QA_TARGETS = 4
+_SILENT_FAIR_PART = 5
 _EMPTY_NS = 1_000
 _EMPTY_PART = REFERENCE_RTT_NS // _EMPTY_NS
 
@@ -80,7 +81,9 @@ class NsccValues:
     """`NsccConfig` with everything filled in; `peer_rtt` is the empty round trip to this peer.
 
     alpha: bytes of proportional increase for each ns below the target, in the time of a window.
-    empty_delay: delay in ns below which a path counts as without queue. min_cwnd: one packet.
+    fair: bytes of fair increase in the time of a window, as it is used: `fi`, or a fifth of it
+    where the last hop is silent. empty_delay: delay in ns below which a path counts as without
+    queue. min_cwnd: one packet.
     """
 
     base_rtt: int
@@ -89,6 +92,7 @@ class NsccValues:
     alpha: float
     eta: float
     fi: float
+    fair: float
     fi_scale: float
     gamma: float
     max_md_jump: float
@@ -116,14 +120,18 @@ def resolve(parameters: CongestionParameters, config: NsccConfig | None = None) 
     factor_b = target / REFERENCE_RTT_NS
     packet = parameters.payload or parameters.mtu
     mtu = parameters.mtu
+    # **decision** A near peer's window turns over more often, and would grow more often too.
+    near = (peer_rtt + target) / (base_rtt + target)
+    fi = _given(config.fi, _FAIR_PACKETS * packet * factor_a) * near
     peer_bdp = rate_bps * peer_rtt // 8_000_000_000
     return NsccValues(
         base_rtt=base_rtt,
         peer_rtt=peer_rtt,
         target_delay=target,
-        alpha=_PROPORTIONAL_PACKETS * packet * factor_a * factor_b / target,
-        eta=_given(config.eta, _STEADY_PACKETS * packet * factor_a),
-        fi=_given(config.fi, _FAIR_PACKETS * packet * factor_a),
+        alpha=_PROPORTIONAL_PACKETS * packet * factor_a * factor_b / target * near,
+        eta=_given(config.eta, _STEADY_PACKETS * packet * factor_a) * near,
+        fi=fi,
+        fair=fi / _SILENT_FAIR_PART if config.silent_last_hop else fi,
         fi_scale=_given(config.fi_scale, _FAST_SHARE * factor_a),
         gamma=config.gamma,
         max_md_jump=config.max_md_jump,
