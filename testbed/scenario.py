@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from endpoint import congestion
 from testbed.faults import Fault
 from testbed.quantities import SizeBytes, TimeNs
 
@@ -132,6 +133,15 @@ class EndpointOptions(_Part):
     """From losing or gaining carrier until the NIC tells its endpoint."""
     timeout: int | None = Field(default=None, ge=0, le=24)
     """Exponent of the retransmission timer: 1.024 µs × 2^timeout."""
+    congestion: str = "window"
+    """Congestion control: window, nscc or fixed-window."""
+    congestion_settings: dict[str, bool | int | float] = Field(default_factory=dict)
+    """Settings of that algorithm, NSCC's under the names of the OCP control API."""
+
+    @model_validator(mode="after")
+    def _congestion_exists(self) -> EndpointOptions:
+        congestion.configure(self.congestion, self.congestion_settings)
+        return self
 
 
 class MeasureOptions(_Part):
@@ -145,6 +155,12 @@ class MeasureOptions(_Part):
     """From a fault (or the start) until goodput counts as after it."""
     settle_mended: TimeNs = 150_000
     """From a mend until goodput counts as after it: a path returns through probes."""
+    queues: bool = False
+    """Sample the depth of every data queue (implied by what is expected of them)."""
+    trace: list[str] = Field(default_factory=list, max_length=1000)
+    """Flows (h5-h1, or all) whose window, round trip and bytes in flight are sampled."""
+    sample: Annotated[TimeNs, Field(ge=1)] = 1_000
+    """Time between two samples of queues and flows."""
 
 
 class Expectations(_Part):

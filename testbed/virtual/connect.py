@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from endpoint.congestion import configure
 from endpoint.memory import Access
 from endpoint.qp_config import QpConfig
 from testbed.scenario import EndpointOptions
@@ -20,7 +21,12 @@ def connect(
     region_bytes: int,
 ) -> Flow:
     """A flow from ``sender`` to ``receiver``, ready for the first post."""
-    config = QpConfig(evs=options.evs, timeout=options.timeout)
+    config = QpConfig(
+        evs=options.evs,
+        timeout=options.timeout,
+        congestion=options.congestion,
+        congestion_config=configure(options.congestion, options.congestion_settings),
+    )
     near = sender.nic.create_qp(config)
     far = receiver.nic.create_qp(config)
     near.connect(far.info(), 0)
