@@ -73,6 +73,10 @@ def _rates(result: RunResult, expect: Expectations) -> Iterator[Check]:
         yield _worst("victim_share", [result.victim_share], expect.victim_share)
     if expect.fair_share is not None:
         yield _worst("fair_share", [result.fair_share], expect.fair_share)
+    if expect.jain_index is not None:
+        yield _worst("jain_index", [result.jain_index], expect.jain_index)
+    if expect.queue_p99_below is not None:
+        yield _queues_below(result, expect.queue_p99_below)
     if expect.goodput_share is not None:
         shares = [item.share for item in result.maxflow[:1]]
         yield _worst("goodput_share", shares, expect.goodput_share)
@@ -98,6 +102,19 @@ def _rates(result: RunResult, expect: Expectations) -> Iterator[Check]:
         yield _worst(
             "port_utilisation", [p.busy_share for p in result.port_use], expect.port_utilisation
         )
+
+
+def _queues_below(result: RunResult, wanted: float) -> Check:
+    measured = [q for q in result.queue_depths if q.samples]
+    worst = max(measured, key=lambda q: q.p99 / q.trim_at, default=None)
+    return Check(
+        name="queue_p99_below",
+        ok=worst is not None and worst.p99 < wanted * worst.trim_at,
+        wanted=f"99 % below {wanted:g} of the trim threshold",
+        measured=_MISSING
+        if worst is None
+        else f"{worst.p99} of {worst.trim_at} packets at {worst.switch} port {worst.port}",
+    )
 
 
 def _recovered(result: RunResult, limit_ns: int) -> Check:

@@ -49,3 +49,10 @@ def quantile(ordered: Sequence[int], percent: int) -> int:
     """The smallest value that at least ``percent`` % of the values do not exceed."""
     rank = max(1, -(-len(ordered) * percent // 100))
     return ordered[min(rank, len(ordered)) - 1]
+
+
+def jain_index(values: Sequence[float]) -> float | None:
+    """Jain's fairness index (Σx)² / (n Σx²): 1 when all are equal, 1/n when one has everything;
+    None when there is nothing to share."""
+    squares = sum(value * value for value in values)
+    return round(sum(values) ** 2 / (len(values) * squares), 6) if squares else None

@@ -21,6 +21,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from testbed.sampled import QueueDepth, Trace
+
 SCHEMA_VERSION = 1
 
 
@@ -264,6 +266,14 @@ class RunResult(_Record):
     port_events: list[PortEvent]
     queues: list[QueueBalance]
     port_use: list[PortUse]
+    congestion: str = "window"
+    """Name of the congestion control that the endpoints used."""
+    jain_index: float | None = None
+    """Jain's index of the flows' goodput, once settled: (Σx)² / (n Σx²); 1 when all are equal."""
+    queue_depths: list[QueueDepth] = Field(default_factory=list)
+    """Where queues were sampled."""
+    trace: Trace | None = None
+    """Where flows were sampled."""
 
     def to_json(self) -> str:
         """The text of ``result.json``: sorted keys, one form for one value."""

@@ -183,6 +183,10 @@ class Expectations(_Part):
     """The victim's goodput during the incast, as a share of its goodput before it."""
     fair_share: float | None = Field(default=None, ge=0, le=1)
     """The slowest flow's bytes as a share of the mean flow's (of an incast: its senders')."""
+    jain_index: float | None = Field(default=None, ge=0, le=1)
+    """Jain's fairness index of the flows' goodput (of an incast: its senders')."""
+    queue_p99_below: float | None = Field(default=None, gt=0)
+    """The 99th percentile of every switch port's data queue, over its trim threshold."""
     goodput_share: float | None = Field(default=None, ge=0, le=1)
     """Goodput without faults, as a share of the workload's max-flow."""
     goodput_after: float | None = Field(default=None, ge=0, le=1)

@@ -7,7 +7,7 @@ from controller.tables import QUEUE_CONTROL, QUEUE_DATA, QUEUE_TRIMMED
 from endpoint.events import EvChanged, PortChanged, QpChanged
 from testbed.frames import CONTROL, DATA, PROBE
 from testbed.maxflow import MaxFlow, Overheads
-from testbed.measure import quantile
+from testbed.measure import jain_index, quantile
 from testbed.results import (
     CompletionTimes,
     EvChange,
@@ -25,6 +25,7 @@ from testbed.results import (
 )
 from testbed.scenario import Incast
 from testbed.virtual.fault_harvest import FaultHarvest, share_of
+from testbed.virtual.sampling import queue_depths, trace
 from testbed.virtual.switch import (
     CLASS_DEQUEUED,
     CLASS_ENQUEUED,
@@ -89,7 +90,8 @@ class _Harvest:
 
     def result(self) -> RunResult:
         world, flows = self.world, self.flows
-        victim, fair = self._shares()
+        victim, fair, jain = self._shares()
+        settled, sampler = self._settled(), world.sampler
         changes, port_events = self._events()
         return RunResult(
             scenario=world.scenario.name,
@@ -122,6 +124,10 @@ class _Harvest:
             port_events=port_events,
             queues=[q for node in world.switches.values() for q in _queues(node)],
             port_use=self._port_use(),
+            congestion=world.scenario.endpoint.congestion,
+            jain_index=jain,
+            queue_depths=queue_depths(sampler, settled.from_ns, settled.to_ns),
+            trace=trace(sampler),
         )
 
     # -- flows --------------------------------------------------------------------------------
@@ -158,8 +164,8 @@ class _Harvest:
     def _mean(self, row: int, from_ns: int, to_ns: int) -> float | None:
         return self.world.flow_goodput.mean_gbps(from_ns, to_ns, row)
 
-    def _shares(self) -> tuple[float | None, float | None]:
-        """The victim's share, and the fair share."""
+    def _shares(self) -> tuple[float | None, float | None, float | None]:
+        """The victim's share, the fair share, and Jain's index."""
         workload, settle = self.world.scenario.workload, self.world.scenario.measure.settle
         stretch, victim = self._settled(), None
         if isinstance(workload, Incast) and workload.victim is not None:
@@ -175,7 +181,7 @@ class _Harvest:
         ]
         known = [mean for mean in means if mean is not None]
         fair = round(min(known) * len(known) / sum(known), 6) if any(known) else None
-        return victim, fair
+        return victim, fair, jain_index(known)
 
     # -- packets ------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from testbed.virtual.breakage import Breaker
 from testbed.virtual.flows import FlowBook
 from testbed.virtual.plant import Plant
 from testbed.virtual.provisioning import Provisioning
+from testbed.virtual.sampling import Sampler, make_sampler
 from topologies.fabric import Fabric
 
 Progress = Callable[[int, int], None]
@@ -52,6 +53,9 @@ class VirtualWorld(Plant):
         self.events: list[tuple[str, Event]] = []
         """What the endpoints reported, each with its host."""
         self.ended_ns = 0
+        self.sampler: Sampler = make_sampler(
+            scenario, fabric, self.loop, self.switches, self.flows.flows
+        )
 
     def _srtt_ns(self, key: FlowKey) -> int:
         return self.flows.srtt_ns(key)
@@ -88,6 +92,7 @@ class VirtualWorld(Plant):
                 loop.at(occurrence.end_ns, self._end, occurrence)
         last_change = max((o.end_ns or o.begin_ns for o in self.occurrences), default=0)
         self.flows.start()
+        self.sampler.start()
         with self.captures:
             while loop.now < duration:
                 # Where nothing happens for long (far hosts, long timers) there is one long step.
@@ -103,6 +108,7 @@ class VirtualWorld(Plant):
         self.flows.finish()
 
     def _drain(self) -> None:
+        self.sampler.stop()
         for host in self.hosts:
             host.quiet = True
         while self.loop.heap and self.loop.now < self.ended_ns + _DRAIN_NS:

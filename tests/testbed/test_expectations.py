@@ -36,7 +36,7 @@ def good() -> RunResult:
             "victim": {"source": "h10", "destination": "h2"},
         },
         "faults": [{"kind": "link_down", "link": "p0t0c-p0t1a", "at": "110us", "lasts": "50us"}],
-        "measure": {"settle": "20us", "settle_mended": "60us"},
+        "measure": {"settle": "20us", "settle_mended": "60us", "queues": True},
     }
     return run_scenario(parse_scenario(document, source="test"))
 
@@ -75,6 +75,11 @@ CASES: list[tuple[str, Any, Spoil]] = [
     ("victim_share", 0.5, change(victim_share=0.49)),
     ("victim_share", 0.5, change(victim_share=None)),
     ("fair_share", 0.1, change(fair_share=0.05)),
+    ("jain_index", 0.5, change(jain_index=0.49)),
+    ("jain_index", 0.5, change(jain_index=None)),
+    ("queue_p99_below", 1.5, lambda r: setattr(r.queue_depths[-1], "p99", 99)),
+    ("queue_p99_below", 1.5, change(queue_depths=[])),
+    ("queue_p99_below", 1.5, lambda r: [setattr(q, "samples", 0) for q in r.queue_depths]),
     ("goodput_share", 0.5, lambda r: setattr(r.maxflow[0], "share", 0.4)),
     ("goodput_share", 0.5, change(maxflow=[])),
     ("goodput_after", 0.3, fault(goodput_after_share=0.2)),
