@@ -10,15 +10,17 @@ from collections.abc import Sequence
 class Bins:
     """Payload bytes placed at destinations, in bins of ``bin_ns``, one row a plane (or a flow).
 
-    A row maps the number of a bin to its bytes: ``row[time_ns // bin_ns] += placed``.
+    A row maps the number of a bin to its bytes: ``row[time_ns // bin_ns] += placed``. Rates are
+    rounded to ``digits`` decimals of a Gb/s.
     """
 
-    __slots__ = ("bin_ns", "rows")
+    __slots__ = ("bin_ns", "digits", "rows")
 
-    def __init__(self, rows: int, bin_ns: int) -> None:
+    def __init__(self, rows: int, bin_ns: int, digits: int = 3) -> None:
         if bin_ns < 1:
             raise ValueError("a bin is at least 1 ns wide")
         self.bin_ns = bin_ns
+        self.digits = digits
         self.rows: list[defaultdict[int, int]] = [defaultdict(int) for _ in range(rows)]
 
     def add_row(self) -> defaultdict[int, int]:
@@ -37,12 +39,15 @@ class Bins:
             return None
         rows = self.rows if row is None else [self.rows[row]]
         total = sum(row.get(i, 0) for row in rows for i in range(first, last))
-        return round(total * 8 / ((last - first) * self.bin_ns), 3)
+        return round(total * 8 / ((last - first) * self.bin_ns), self.digits)
 
     def series_gbps(self, to_ns: int) -> list[list[float]]:
         """Every bin up to the one that holds ``to_ns``, by row, in Gb/s."""
         bins = range(to_ns // self.bin_ns + 1)
-        return [[round(row.get(i, 0) * 8 / self.bin_ns, 3) for i in bins] for row in self.rows]
+        return [
+            [round(row.get(i, 0) * 8 / self.bin_ns, self.digits) for i in bins]
+            for row in self.rows
+        ]
 
 
 def quantile(ordered: Sequence[int], percent: int) -> int:

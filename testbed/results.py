@@ -21,6 +21,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from testbed.real_time import RealTime
 from testbed.sampled import QueueDepth, Trace
 
 SCHEMA_VERSION = 1
@@ -274,6 +275,8 @@ class RunResult(_Record):
     """Where queues were sampled."""
     trace: Trace | None = None
     """Where flows were sampled."""
+    real_time: RealTime | None = None
+    """Of runs with real packets."""
 
     def to_json(self) -> str:
         """The text of ``result.json``: sorted keys, one form for one value."""

@@ -21,6 +21,7 @@ from testbed.scenario import EndpointOptions, RingAllReduce, Scenario, ScenarioE
 from testbed.virtual.ring import RingTraffic
 from testbed.virtual.traffic import Flow, FlowTraffic
 from testbed.workload import DataPool, flow_plans, message_data, pairs, ring_plan
+from topologies.fabric import Fabric
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +117,10 @@ _Handler = Callable[[Completion, int], None]
 
 
 class Flows:
-    """All flows of a scenario, between these hosts (by name, in order of their index)."""
+    """All flows of a scenario on a fabric, between hosts that have agents (`ends`, by name)."""
 
     def __init__(
-        self, scenario: Scenario, ends: dict[str, HostEnd], names: Sequence[str], folder: Path
+        self, scenario: Scenario, fabric: Fabric, ends: dict[str, HostEnd], folder: Path
     ) -> None:
         self.flows: list[Flow] = []
         self.traffic: list[FlowTraffic] = []
@@ -128,7 +129,8 @@ class Flows:
         """By flow and message: when the sender's completion came."""
         self._scenario = scenario
         self._ends = ends
-        self._names = names
+        self._names = [host.name for host in fabric.hosts]
+        self._path_mtu = fabric.spec.path_mtu
         self._folder = folder
         self._by_qp: dict[tuple[str, int], Flow] = {}
         self._sent: dict[tuple[str, int], _Handler] = {}
@@ -242,6 +244,14 @@ class Flows:
         for traffic in self.traffic:
             traffic.finish()
 
+    def packets(self, flow: Flow) -> list[int]:
+        """Packets of each message that was posted, in order."""
+        mtu = self._path_mtu
+        if self.ring is not None:
+            return [_packets(self.ring.plan.chunk_bytes, mtu)] * flow.posted
+        plan = self.traffic[flow.index].plan
+        return [_packets(plan.length(number), mtu) for number in range(flow.posted)]
+
     def of_qp(self, host: str, qpn: int) -> Flow | None:
         """The flow that a queue pair of a host belongs to, at either end."""
         return self._by_qp.get((host, qpn))
@@ -260,6 +270,10 @@ class Flows:
             f"{self._scenario.name}: faults: no flow {source}→{destination} has a path "
             f"in use in plane {plane}"
         )
+
+
+def _packets(length: int, mtu: int) -> int:
+    return max(1, -(-length // mtu))
 
 
 def sending(flow: Flow) -> SendingQp:

@@ -34,6 +34,8 @@ class LiveFabric:
         self.fabric = fabric
         self.switch_kind = switch_kind
         self.seed = seed
+        self.used = False
+        """Whether traffic has passed, so that counters do not start from 0."""
         self._logs = logs
         self._say = say
         self._hosts = [host.name for host in fabric.hosts] if hosts is None else list(hosts)

@@ -160,6 +160,15 @@ class FabricNet:
         process: SwitchProcess = self.mininet[name].process
         return process
 
+    def frames_arrived(self, name: str) -> dict[int, int]:
+        """Frames that have reached each port's interface of a node since it was made."""
+        text = Path(f"/proc/{self.node(name).pid}/net/dev").read_text(encoding="utf-8")
+        counts = {}
+        for line in text.splitlines()[2:]:
+            interface, _, counters = line.partition(":")
+            counts[interface.strip()] = int(counters.split()[1])
+        return {port: counts[own] for port, own in interfaces_of(self.fabric, name)}
+
     # -- switches -----------------------------------------------------------------------------
 
     def start_switches(self, names: Sequence[str]) -> None:

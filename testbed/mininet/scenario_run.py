@@ -49,9 +49,12 @@ class ScenarioRun:
         self.events: list[tuple[str, AgentEvent]] = []
         self.counters: dict[str, CounterTable] = {}
         """Of each running switch, at rest after the run."""
+        self.arrived: dict[str, dict[int, int]] = {}
+        """Frames that reached each port of each switch in the run."""
+        self.counters_before: dict[str, CounterTable] = {}
+        self._arrived_before: dict[str, dict[int, int]] = {}
         self.ended_ns = 0
-        names = [host.name for host in live.fabric.hosts]
-        self.flows = Flows(scenario, live.ends(), names, folder)
+        self.flows = Flows(scenario, live.fabric, live.ends(), folder)
         self.breaker = NetBreaker(live.net, self.flows.uplink_in_use)
         self.occurrences = plan(scenario.faults, self._nic_links())
         self.worker: FaultWorker
@@ -70,6 +73,10 @@ class ScenarioRun:
     def run(self, progress: Progress | None = None) -> None:
         """To its end: until all is done, at the latest for the scenario's duration."""
         try:
+            if self.live.used:
+                self.counters_before = self._read_counters()
+            self._arrived_before = self._read_arrived()
+            self.live.used = True
             self.flows.open(self.seed)
             self._untils = [
                 (traffic, traffic.plan.until_ns)
@@ -202,10 +209,25 @@ class ScenarioRun:
         self.flows.close()
         self.flows.finish()
         time.sleep(max(_LEAST_REST_S, 2 * self.live.fabric.base_rtt_ns() / 1e9))
-        for switch in self.live.fabric.switches():
-            if not self.breaker.is_stopped(switch.name):
-                process = self.live.net.switch(switch.name)
-                self.counters[switch.name] = switch_counters(process, self.live.net.pipeline)
+        self.counters = self._read_counters()
+        self.arrived = {
+            name: {port: frames - self._arrived_before[name][port] for port, frames in now.items()}
+            for name, now in self._read_arrived().items()
+        }
+
+    def _read_counters(self) -> dict[str, CounterTable]:
+        net = self.live.net
+        return {
+            switch.name: switch_counters(net.switch(switch.name), net.pipeline)
+            for switch in self.live.fabric.switches()
+            if not self.breaker.is_stopped(switch.name)
+        }
+
+    def _read_arrived(self) -> dict[str, dict[int, int]]:
+        return {
+            switch.name: self.live.net.frames_arrived(switch.name)
+            for switch in self.live.fabric.switches()
+        }
 
     def mend_all(self) -> None:
         """Undo what is still broken, for the next user of the fabric."""
