@@ -19,6 +19,7 @@ from endpoint.retry_timer import (
 )
 from endpoint.rtt import RttEstimator
 from topologies import Fabric
+from topologies.model import PATH_MTUS
 from topologies.timing import data_frame_bytes, link_bytes
 
 
@@ -31,6 +32,7 @@ class QpConfig:
     allowance for reordering in loss rule (b), by default the time a queue at its trim threshold
     takes to drain. `base_rtt_ns`: round trip without queues. `congestion`: name of an algorithm
     (`endpoint.congestion.names()`); `congestion_config`: its own settings, if it has any.
+    `path_mtu`: payload bytes of its full packets, at most the fabric's.
     """
 
     first_psn: int | None = None
@@ -46,6 +48,16 @@ class QpConfig:
     base_rtt_ns: int | None = None
     reorder_ns: int | None = None
     responder: ResponderConfig = field(default_factory=ResponderConfig)
+    path_mtu: int | None = None
+
+    def mtu(self, fabric: Fabric) -> int:
+        """Payload bytes of its full packets. ValueError for a `path_mtu` that does not exist."""
+        most = fabric.spec.path_mtu
+        mtu = most if self.path_mtu is None else self.path_mtu
+        if mtu not in PATH_MTUS or mtu > most:
+            known = ", ".join(str(known) for known in PATH_MTUS if known <= most)
+            raise ValueError(f"path_mtu {mtu} is not one of {known}")
+        return mtu
 
     def rtt(self, fabric: Fabric) -> RttEstimator:
         """A round-trip estimator that knows the fabric's base round trip and its reordering."""
@@ -67,12 +79,13 @@ class QpConfig:
         """A fresh congestion control for one queue pair on all planes of its NIC; `same_t0`: the
         peer is under the same T0. ValueError for an unknown algorithm or settings not its own."""
         nearer = same_t0 and self.base_rtt_ns is None
+        mtu = self.mtu(fabric)
         parameters = congestion.CongestionParameters(
-            nominal_size(fabric.spec.path_mtu, True, True),
+            nominal_size(mtu, True, True),
             base_rtt_ns,
             fabric.spec.planes * fabric.nic_rate_bps,
             self.trimmable,
-            fabric.spec.path_mtu,
+            mtu,
             fabric.base_rtt_ns(same_t0=True) if nearer else None,
         )
         return congestion.create(self.congestion, parameters, self.congestion_config)

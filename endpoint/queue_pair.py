@@ -148,11 +148,10 @@ class QueuePair:
         self._move(QpInput.START, now_ns)
 
     def _make_requester(self, mpr_units: int) -> None:
-        spec = self._services.fabric.spec
+        fabric = self._services.fabric
+        mtu, trim_length = self.config.mtu(fabric), fabric.spec.trim_length
         self.requester = Requester(
-            RequesterConfig(
-                spec.path_mtu, spec.trim_length, mpr_units * MPR_UNIT_PSNS, self.retry
-            ),
+            RequesterConfig(mtu, trim_length, mpr_units * MPR_UNIT_PSNS, self.retry),
             self.first_psn, self._congestion, self.rtt, self.paths, self.stats,
             self._sent_complete,
         )  # fmt: skip
