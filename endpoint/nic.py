@@ -175,9 +175,12 @@ class Nic:
             rng = random.Random(self._rng.getrandbits(64))
             peer = self._peers[address] = Peer(self, route, self.local_ports, rng)
         peer.connected(qp)
-        if peer not in self._untold:
-            self._untold.append(peer)
+        self._tell(peer)
         return peer
+
+    def _tell(self, peer: Peer) -> None:
+        if peer.status.pending and peer not in self._untold:
+            self._untold.append(peer)
 
     # -- frames in ------------------------------------------------------------------------------
 
@@ -221,8 +224,9 @@ class Nic:
             return
         stats.endpoint_messages += 1
         before = peer.ports.mask
-        if peer.receive(frame, now_ns):
+        if peer.receive(frame, now_ns) is not None:
             self._peer_ports_changed(peer, before, now_ns)
+        self._tell(peer)
 
     def _peer_ports_changed(self, peer: Peer, before: int, now_ns: int) -> None:
         mask = peer.ports.mask

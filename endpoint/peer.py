@@ -40,6 +40,8 @@ class Peer:
         planes = services.fabric.spec.planes
         self.route = route
         self.queue_pairs: list[QueuePair] = []
+        self.heard: QueuePair | None = None  # the queue pair that a packet arrived for last
+        self._silent = True  # has told nothing since the last connection
         self.status = PortStatusSender(planes, rng)
         self.ports = PeerPorts(planes)
         self.status.changed(local_mask)
@@ -48,6 +50,36 @@ class Peer:
         self._asked: dict[int, QueuePair] = {}
         self._answers: dict[int, ControlTemplate] = {}
         self._probes: dict[int, ControlTemplate] = {}
+
+    # -- queue pairs ----------------------------------------------------------------------------
+
+    def connected(self, qp: QueuePair) -> None:
+        """One more queue pair; either NIC may have restarted since the last one was connected.
+
+        If one has told the other its ports before, it tells them anew, and what the peer tells
+        of its own counts whatever its id. A NIC that has told nothing yet does so when it is
+        told: that the peer remembers something which a restart has made wrong, it cannot know.
+        """
+        self.queue_pairs.append(qp)
+        self._silent = not (self.status.pending or self.status.was_told or self.ports.was_told)
+        if not self._silent:
+            self.status.renew()
+        self.ports.expect_any()
+
+    def disconnected(self, qp: QueuePair) -> None:
+        """A queue pair less; nothing is kept of it."""
+        self.queue_pairs.remove(qp)
+        if self.heard is qp:
+            self.heard = None
+        self._asked = {asked: asker for asked, asker in self._asked.items() if asker is not qp}
+        self._answers.clear()
+        self._probes.clear()
+
+    def _speaker(self) -> QueuePair:
+        """The queue pair on whose reverse paths messages travel: the one that heard of the peer
+        last, since it is the one that keeps its paths proven."""
+        heard = self.heard
+        return self.queue_pairs[0] if heard is None else heard
 
     # -- sending --------------------------------------------------------------------------------
 
@@ -70,11 +102,13 @@ class Peer:
 
     def send_due(self, now_ns: int) -> None:
         """Sends a Port Status Update if one is due."""
-        update = self.status.due(now_ns, self.queue_pairs[0].rtt.smoothed_ns)
+        speaker = self._speaker()
+        update = self.status.due(now_ns, speaker.rtt.smoothed_ns)
         if update is None:
             return
+        self._silent = False
         request = EndpointRequest(OP_PORT_STATUS_UPDATE, update.mask, ticks(now_ns))
-        ev = self.queue_pairs[0].reverse.on_plane(update.plane)
+        ev = speaker.reverse.on_plane(update.plane)
         frame = self._answer_on(ev).endpoint_request(update.request_id, request)
         self._services.emit(update.plane, frame)
 
@@ -96,14 +130,18 @@ class Peer:
             return None
         if not isinstance(message, EndpointRequest):
             return None
-        ev = self.queue_pairs[0].reverse.answer_on(ev_plane(frame.ev))
+        update = message.op == OP_PORT_STATUS_UPDATE
+        if update and self.ports.is_old(frame.request_id):
+            return None
+        ev = self._speaker().reverse.answer_on(ev_plane(frame.ev))
         if ev is not None:
             response = EndpointResponse(message.op, message.tx_timestamp)
             answer = self._answer_on(ev).endpoint_response(frame.request_id, response)
             self._services.emit(ev_plane(ev), answer)
-        if message.op == OP_PORT_STATUS_UPDATE and self.ports.apply(
-            frame.request_id, message.port_status_mask
-        ):
+        if update and self._silent:
+            self._silent = False
+            self.status.renew()
+        if update and self.ports.apply(frame.request_id, message.port_status_mask):
             self.status.set_peer_ports(self.ports.mask)
             return self.ports.mask
         return None

@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 from endpoint.serial import ID_MASK, is_newer
 
+PATIENT_ROUNDS = 4
+MOST_DOUBLINGS = 12
+
 
 class StatusUpdate(NamedTuple):
     """A request to send: ``mask`` (bit set = port usable) under ``request_id``, on ``plane``."""
@@ -23,7 +26,8 @@ class PortStatusSender:
     """Sends the newest port mask to one peer, every smoothed round trip until it is answered.
 
     ``planes``: number of NIC ports, 1..32. Only the newest request is repeated: it says all that
-    the earlier ones said.
+    the earlier ones said. Once every plane has had ``PATIENT_ROUNDS``, the wait doubles each
+    time, up to 2**``MOST_DOUBLINGS`` round trips: a peer that is gone is not flooded for ever.
     """
 
     def __init__(self, planes: int, rng: random.Random) -> None:
@@ -37,7 +41,14 @@ class PortStatusSender:
         self._request_id = rng.getrandbits(16)
         self._pending = False
         self._sent_ns: int | None = None
+        self._unanswered = 0
+        self._was_told = False
         self._srtt_ns = 0
+
+    @property
+    def was_told(self) -> bool:
+        """Whether any request was ever sent."""
+        return self._was_told
 
     @property
     def pending(self) -> bool:
@@ -49,9 +60,14 @@ class PortStatusSender:
         if mask == self.mask:
             return
         self.mask = mask
+        self.renew()
+
+    def renew(self) -> None:
+        """The mask is to be told, whatever was told before: the peer may have forgotten it."""
         self._request_id = self._request_id + 1 & ID_MASK
         self._pending = True
         self._sent_ns = None
+        self._unanswered = 0
 
     def set_peer_ports(self, mask: int) -> None:
         """Usable ports of the peer: a request goes only where both ends are usable."""
@@ -65,13 +81,15 @@ class PortStatusSender:
         self._srtt_ns = max(1, srtt_ns)
         if not self._pending:
             return None
-        if self._sent_ns is not None and now_ns < self._sent_ns + self._srtt_ns:
+        if self._sent_ns is not None and now_ns < self._sent_ns + self._wait_ns():
             return None
         plane = self._next_plane()
         if plane is None:
             return None
         self._plane = plane
         self._sent_ns = now_ns
+        self._unanswered += 1
+        self._was_told = True
         return StatusUpdate(self._request_id, self.mask, plane)
 
     def answered(self, request_id: int) -> bool:
@@ -85,7 +103,11 @@ class PortStatusSender:
         """When ``due`` has something to do; None when nothing is pending or no plane is usable."""
         if not self._pending or self._next_plane() is None:
             return None
-        return now_ns if self._sent_ns is None else self._sent_ns + self._srtt_ns
+        return now_ns if self._sent_ns is None else self._sent_ns + self._wait_ns()
+
+    def _wait_ns(self) -> int:
+        doublings = self._unanswered - PATIENT_ROUNDS * self._planes
+        return self._srtt_ns << max(0, min(doublings, MOST_DOUBLINGS))
 
     def _next_plane(self) -> int | None:
         usable = self.mask & self._peer_mask
@@ -99,13 +121,16 @@ class PortStatusSender:
 class PeerPorts:
     """Usable ports of one peer NIC, as its newest Port Status Update says.
 
-    Kept for as long as the peer is connected: a new connection starts with a new object, because
-    a restarted peer starts its ids anew. Every request is answered, applied or not.
+    A peer may have restarted, and started its ids anew, without this side's having noticed. So
+    every new connection takes the next request whatever its id (``expect_any``), and ``is_old``
+    requests are not answered: one that was sent before the connection is then sent again.
     """
 
     def __init__(self, planes: int) -> None:
         self._all = (1 << planes) - 1
         self.mask = self._all
+        self.was_told = False
+        """Whether any request was ever applied."""
         self._applied: int | None = None
 
     def apply(self, request_id: int, mask: int) -> bool:
@@ -113,8 +138,20 @@ class PeerPorts:
 
         Bits of ports that the fabric does not have are dropped.
         """
-        if self._applied is not None and not is_newer(request_id, self._applied):
+        if self.is_old(request_id) or request_id == self._applied:
             return False
         self._applied = request_id
+        self.was_told = True
         self.mask = mask & self._all
         return True
+
+    def is_old(self, request_id: int) -> bool:
+        """Whether a request is older than the last one applied."""
+        applied = self._applied
+        if applied is None or request_id == applied:
+            return False
+        return not is_newer(request_id, applied)
+
+    def expect_any(self) -> None:
+        """The next request counts, whatever its id."""
+        self._applied = None
