@@ -21,6 +21,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from testbed.program_versions import program_versions
 from testbed.real_time import RealTime
 from testbed.sampled import QueueDepth, Trace
 
@@ -305,6 +306,7 @@ def environment(*, wall_seconds: float, events: int, packet_hops: int) -> Enviro
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             versions[name] = "unknown"
+    versions |= program_versions()
     return Environment(
         wall_seconds=round(wall_seconds, 3),
         events=events,
