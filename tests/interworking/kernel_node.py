@@ -45,7 +45,7 @@ def missing() -> str | None:
         probe.run(["ip", "link", "set", "probe0", "up"])
         for action in (("End",), ("End.X", "nh6", "fd00::1")):
             try:
-                probe.run(_sid_route("5f00:0:1::/48", action, "probe0"))
+                probe.run(sid_route("5f00:0:1::/48", action, "probe0"))
             except CommandFailed as error:
                 return f"needs seg6local {action[0]} with next-csid: {error}"
             probe.run(["ip", "-6", "route", "del", "5f00:0:1::/48"])
@@ -59,12 +59,43 @@ def adjacency(port: int) -> str:
 
 def configure(namespace: Namespace, fabric: Fabric, switch: str) -> None:
     """Give a prepared namespace with the switch's interfaces the switch's routes."""
-    ports = list(fabric.switch_ports(fabric.switch(switch)))
-    for port in ports:
-        far = fabric.neighbour(switch, port)
-        _add_adjacency(namespace, switch, port, fabric.mac(far.node, far.port))
+    add_adjacencies(namespace, fabric, switch)
     for command in _routes(fabric, switch):
         namespace.run(command)
+
+
+def configure_by_adjacency(namespace: Namespace, fabric: Fabric, switch: str) -> None:
+    """The same forwarding of paths with End.X alone: a route to (own uN, neighbour's uSID), 64
+    bits, for each neighbour, by its adjacency; nothing is looked up after the shift."""
+    add_adjacencies(namespace, fabric, switch)
+    for prefix, port in adjacency_sids(fabric, switch).items():
+        action = ("End.X", "nh6", adjacency(port))
+        namespace.run(sid_route(prefix, action, interface_name(switch, 1)))
+
+
+def own_sid(fabric: Fabric, switch: str) -> str:
+    """The prefix of a switch's uN."""
+    address = sids.address_int(fabric.sid_block, fabric.switch(switch).usid)
+    return f"{IPv6Address(address)}/{sids.SID_PREFIX_BITS}"
+
+
+def adjacency_sids(fabric: Fabric, switch: str) -> dict[str, int]:
+    """Prefixes of 64 bits that begin with a switch's uN, and the port that each leaves by."""
+    own, prefixes = fabric.switch(switch).usid, {}
+    for entry in switch_entries(fabric, switch):
+        if entry.table == FIB:
+            ((value, _),) = entry.match
+            neighbour = value >> 128 - sids.SID_PREFIX_BITS & 0xFFFF
+            address = IPv6Address(sids.address_int(fabric.sid_block, own, neighbour))
+            prefixes[f"{address}/64"] = entry.params[0]
+    return prefixes
+
+
+def add_adjacencies(namespace: Namespace, fabric: Fabric, switch: str) -> None:
+    """Every neighbour with its MAC address, as a next hop for routes and for End.X."""
+    for port in fabric.switch_ports(fabric.switch(switch)):
+        far = fabric.neighbour(switch, port)
+        _add_adjacency(namespace, switch, port, fabric.mac(far.node, far.port))
 
 
 def _add_adjacency(namespace: Namespace, switch: str, port: int, mac: bytes) -> None:
@@ -84,15 +115,16 @@ def _routes(fabric: Fabric, switch: str) -> Iterable[list[str]]:
             assert isinstance(match, int)
             prefix = f"{IPv6Address(match << 128 - sids.SID_PREFIX_BITS)}/{sids.SID_PREFIX_BITS}"
             if entry.action == UN:
-                yield _sid_route(prefix, ("End",), device)
+                yield sid_route(prefix, ("End",), device)
             else:
-                yield _sid_route(prefix, ("End.X", "nh6", adjacency(entry.params[0])), device)
+                yield sid_route(prefix, ("End.X", "nh6", adjacency(entry.params[0])), device)
         elif entry.table == FIB:
             assert isinstance(match, tuple)
             yield neighbour_route(f"{IPv6Address(match[0])}/{match[1]}", switch, entry.params[0])
 
 
-def _sid_route(prefix: str, action: Iterable[str], device: str) -> list[str]:
+def sid_route(prefix: str, action: Iterable[str], device: str) -> list[str]:
+    """The command that routes a SID to an action of the kernel; `device` is any that is up."""
     encap = ["encap", "seg6local", "action", *action, *FLAVOR, "count"]
     return ["ip", "-6", "route", "add", prefix, *encap, "dev", device]
 
@@ -109,3 +141,9 @@ def sid_packets(namespace: Namespace, prefix: str) -> int:
     found = _COUNT.search(shown)
     assert found is not None, shown
     return int(found[1])
+
+
+def truncated_packets(namespace: Namespace) -> int:
+    """Packets that a kernel dropped since they were shorter than their header says."""
+    counters = namespace.run(["cat", "/proc/net/snmp6"])
+    return int(next(line.split()[1] for line in counters.splitlines() if "InTruncated" in line))
