@@ -17,6 +17,8 @@ from endpoint.agent.values import (
     AgentEvent,
     AgentInfo,
     EvStatus,
+    ExerciseRequest,
+    ExerciseResult,
     PortStatus,
     QpInfo,
     QpOptions,
@@ -82,6 +84,10 @@ def _completions(batch: agent_pb2.CompletionBatch) -> list[Completion]:
 
 def _events(batch: agent_pb2.EventBatch) -> list[AgentEvent]:
     return [event_value(item) for item in batch.events]
+
+
+def _result(update: agent_pb2.ExerciseUpdate) -> list[ExerciseResult]:
+    return [from_message(update.result, ExerciseResult)] if update.HasField("result") else []
 
 
 def _statistics(message: agent_pb2.Statistics) -> list[Statistics]:
@@ -252,6 +258,12 @@ class AgentClient:
         call = self._stub.WatchStatistics(request)
         what = self._what("WatchStatistics")
         return self._keep(Stream(call, _statistics, what, self.timeout_s))
+
+    def run_exercise(self, request: ExerciseRequest) -> Stream[ExerciseResult]:
+        """Begins an exercise. The stream has its result, when it has ended; to close the stream
+        ends the exercise."""
+        call = self._stub.RunExercise(to_message(request, agent_pb2.ExerciseRequest))
+        return self._keep(Stream(call, _result, self._what("RunExercise"), self.timeout_s))
 
     def _keep(self, stream: _AnyStream) -> _AnyStream:
         self._streams.append(stream)

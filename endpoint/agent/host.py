@@ -8,10 +8,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from importlib.metadata import PackageNotFoundError, version
+from time import monotonic_ns
 from typing import Any
 
 from endpoint.agent.buffers import MemoryBook
 from endpoint.agent.errors import BadRequest, LimitReached, UnknownObject, WrongState
+from endpoint.agent.exercise_book import ExerciseBook
 from endpoint.agent.journal import Journal
 from endpoint.agent.nic_port import NicPort
 from endpoint.agent.path_use import PathUse
@@ -49,22 +51,31 @@ class AgentHost:
         self.nic = nic
         self.ports = ports
         self.memory = MemoryBook(nic)
+        self.exercises = ExerciseBook(nic, self.memory)
         self.placement = PlacementClock(nic)
         self.path_use = PathUse()
         self.completions: Journal[Completion] = Journal(COMPLETIONS_KEPT)
         self.events: Journal[AgentEvent] = Journal(EVENTS_KEPT)
 
-    def harvest(self) -> None:
-        """Moves what the engine reports to where other threads read it."""
+    def harvest_completions(self) -> None:
+        """Gives completions to the exercises that wait for them, and moves the others to where
+        other threads read them."""
         completions = self.nic.poll_completions()
+        if completions and self.exercises:
+            completions = self.exercises.take(completions, monotonic_ns())
         if completions:
             self.completions.extend(completions)
+
+    def harvest(self) -> None:
+        """Moves what the engine reports to where other threads read it."""
+        self.harvest_completions()
         events = self.nic.events()
         if events:
             self.events.extend(events)
 
     def close(self, now_ns: int) -> None:
         """Ends every queue pair; what was posted completes as flushed."""
+        self.exercises.close()
         for qp in self.nic.queue_pairs():
             self.nic.destroy_qp(qp.qpn, now_ns)
         self.harvest()
@@ -97,7 +108,7 @@ class AgentHost:
             info.psn,
             info.host_index,
             self.nic.address,
-            spec.path_mtu,
+            qp.config.mtu(self.nic.fabric),
             info.mpr_units,
             capabilities,
         )
@@ -107,7 +118,7 @@ class AgentHost:
         qp = self._qp(qpn)
         fabric = self.nic.fabric
         for name, ours, theirs in (
-            ("path_mtu", fabric.spec.path_mtu, peer.path_mtu),
+            ("path_mtu", qp.config.mtu(fabric), peer.path_mtu),
             ("planes", fabric.spec.planes, peer.capabilities.planes),
         ):
             if ours != theirs:

@@ -98,6 +98,8 @@ class AgentLoop:
             for port in writable:
                 port.unblock()
             self._feed(readable)
+            if self._host.exercises:
+                self._host.harvest_completions()  # what they post now goes out in this turn
             now_ns = self._transmit()
             self._host.harvest()
             timeout_s = self._until_due_s(now_ns)

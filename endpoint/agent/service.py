@@ -7,7 +7,8 @@ Each call runs in a thread of the server; none of them touches the engine itself
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager, suppress
 from time import monotonic, sleep
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ from endpoint.agent.commands import CommandQueue, LoopStopped
 from endpoint.agent.convert import event_message, from_message, to_message
 from endpoint.agent.host import AgentHost
 from endpoint.agent.proto import agent_pb2, agent_pb2_grpc
-from endpoint.agent.values import QpInfo, QpOptions, WriteWork
+from endpoint.agent.values import ExerciseRequest, QpInfo, QpOptions, WriteWork
 
 Result = TypeVar("Result")
 
@@ -211,6 +212,31 @@ class AgentService(agent_pb2_grpc.AgentServicer):
                 due = max(due + interval_s, monotonic())
                 while context.is_active() and not journal.closed and monotonic() < due:
                     sleep(min(_POLL_S, max(0.0, due - monotonic())))
+
+    def RunExercise(
+        self, request: agent_pb2.ExerciseRequest, context: grpc.ServicerContext
+    ) -> Iterator[agent_pb2.ExerciseUpdate]:
+        exercises = self._host.exercises
+        try:
+            wanted = from_message(request, ExerciseRequest)
+        except ValueError as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"exercise: {error}")
+        with self._stream(context):
+            running = self._do(context, lambda now_ns: exercises.start(wanted, now_ns))
+            try:
+                yield agent_pb2.ExerciseUpdate()
+                while context.is_active():
+                    with suppress(FutureTimeout):
+                        result = running.result.result(_POLL_S)
+                        message = to_message(result, agent_pb2.ExerciseResult)
+                        yield agent_pb2.ExerciseUpdate(result=message)
+                        return
+            finally:
+                if not running.result.done():
+                    with suppress(LoopStopped, TimeoutError):
+                        self._commands.call(
+                            lambda _: exercises.end(running, "cancelled"), COMMAND_TIMEOUT_S
+                        )
 
     # -- paths, ports, end ----------------------------------------------------------------------
 

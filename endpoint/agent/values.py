@@ -7,6 +7,7 @@ mean; `None` stands for a field that is not set. Completions and events are thos
 """
 
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from typing import Any
 
 from endpoint.events import EvChanged, PortChanged, QpChanged
@@ -57,6 +58,7 @@ class QpOptions:
     mpr_units: int | None = None
     max_wimm: int | None = None
     loss_free_ns: int | None = None
+    path_mtu: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,3 +206,51 @@ class PortStatus:
     rate_bps: int
     rate_fps: int
     changes: int
+
+
+class ExerciseKind(Enum):
+    """What an agent's loop drives by itself; see `endpoint.agent.exercises`."""
+
+    STREAM = "stream"
+    PING = "ping"
+    PONG = "pong"
+
+
+@dataclass(frozen=True, slots=True)
+class ExerciseLane:
+    """A queue pair and the one write that it makes again and again."""
+
+    qpn: int
+    region_id: int
+    offset: int
+    length: int
+    remote_va: int
+    rkey: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExerciseRequest:
+    """An exercise. `iterations` of each queue pair, or 0 and a duration; times in ns."""
+
+    kind: ExerciseKind
+    lanes: tuple[ExerciseLane, ...]
+    iterations: int = 0
+    depth: int = 1
+    duration_ns: int = 0
+    margin_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExerciseResult:
+    """How an exercise went. `error` is empty when it ended as it should.
+
+    With iterations: when each was posted and completed, in the order of that. `counted` completed
+    iterations between `begin_ns` and `end_ns`.
+    """
+
+    error: str
+    posted_ns: tuple[int, ...]
+    completed_ns: tuple[int, ...]
+    begin_ns: int
+    end_ns: int
+    counted: int

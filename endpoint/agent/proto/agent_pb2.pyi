@@ -92,7 +92,7 @@ class Bytes(_message.Message):
     def __init__(self, data: _Optional[bytes] = ...) -> None: ...
 
 class QpOptions(_message.Message):
-    __slots__ = ("first_psn", "evs", "min_active", "timeout", "linear_retries", "exponential_retries", "congestion", "trimmable", "base_rtt_ns", "reorder_ns", "mpr_units", "max_wimm", "loss_free_ns")
+    __slots__ = ("first_psn", "evs", "min_active", "timeout", "linear_retries", "exponential_retries", "congestion", "trimmable", "base_rtt_ns", "reorder_ns", "mpr_units", "max_wimm", "loss_free_ns", "path_mtu")
     FIRST_PSN_FIELD_NUMBER: _ClassVar[int]
     EVS_FIELD_NUMBER: _ClassVar[int]
     MIN_ACTIVE_FIELD_NUMBER: _ClassVar[int]
@@ -106,6 +106,7 @@ class QpOptions(_message.Message):
     MPR_UNITS_FIELD_NUMBER: _ClassVar[int]
     MAX_WIMM_FIELD_NUMBER: _ClassVar[int]
     LOSS_FREE_NS_FIELD_NUMBER: _ClassVar[int]
+    PATH_MTU_FIELD_NUMBER: _ClassVar[int]
     first_psn: int
     evs: int
     min_active: int
@@ -119,7 +120,8 @@ class QpOptions(_message.Message):
     mpr_units: int
     max_wimm: int
     loss_free_ns: int
-    def __init__(self, first_psn: _Optional[int] = ..., evs: _Optional[int] = ..., min_active: _Optional[int] = ..., timeout: _Optional[int] = ..., linear_retries: _Optional[int] = ..., exponential_retries: _Optional[int] = ..., congestion: _Optional[str] = ..., trimmable: bool = ..., base_rtt_ns: _Optional[int] = ..., reorder_ns: _Optional[int] = ..., mpr_units: _Optional[int] = ..., max_wimm: _Optional[int] = ..., loss_free_ns: _Optional[int] = ...) -> None: ...
+    path_mtu: int
+    def __init__(self, first_psn: _Optional[int] = ..., evs: _Optional[int] = ..., min_active: _Optional[int] = ..., timeout: _Optional[int] = ..., linear_retries: _Optional[int] = ..., exponential_retries: _Optional[int] = ..., congestion: _Optional[str] = ..., trimmable: bool = ..., base_rtt_ns: _Optional[int] = ..., reorder_ns: _Optional[int] = ..., mpr_units: _Optional[int] = ..., max_wimm: _Optional[int] = ..., loss_free_ns: _Optional[int] = ..., path_mtu: _Optional[int] = ...) -> None: ...
 
 class QpInfo(_message.Message):
     __slots__ = ("qpn", "psn", "host_index", "address", "path_mtu", "mpr_units", "capabilities")
@@ -490,3 +492,57 @@ class PortStatus(_message.Message):
     rate_fps: int
     changes: int
     def __init__(self, port: _Optional[int] = ..., interface: _Optional[str] = ..., usable: bool = ..., mtu: _Optional[int] = ..., rate_bps: _Optional[int] = ..., rate_fps: _Optional[int] = ..., changes: _Optional[int] = ...) -> None: ...
+
+class ExerciseRequest(_message.Message):
+    __slots__ = ("kind", "lanes", "iterations", "depth", "duration_ns", "margin_ns")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    LANES_FIELD_NUMBER: _ClassVar[int]
+    ITERATIONS_FIELD_NUMBER: _ClassVar[int]
+    DEPTH_FIELD_NUMBER: _ClassVar[int]
+    DURATION_NS_FIELD_NUMBER: _ClassVar[int]
+    MARGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    kind: str
+    lanes: _containers.RepeatedCompositeFieldContainer[ExerciseLane]
+    iterations: int
+    depth: int
+    duration_ns: int
+    margin_ns: int
+    def __init__(self, kind: _Optional[str] = ..., lanes: _Optional[_Iterable[_Union[ExerciseLane, _Mapping]]] = ..., iterations: _Optional[int] = ..., depth: _Optional[int] = ..., duration_ns: _Optional[int] = ..., margin_ns: _Optional[int] = ...) -> None: ...
+
+class ExerciseLane(_message.Message):
+    __slots__ = ("qpn", "region_id", "offset", "length", "remote_va", "rkey")
+    QPN_FIELD_NUMBER: _ClassVar[int]
+    REGION_ID_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    REMOTE_VA_FIELD_NUMBER: _ClassVar[int]
+    RKEY_FIELD_NUMBER: _ClassVar[int]
+    qpn: int
+    region_id: int
+    offset: int
+    length: int
+    remote_va: int
+    rkey: int
+    def __init__(self, qpn: _Optional[int] = ..., region_id: _Optional[int] = ..., offset: _Optional[int] = ..., length: _Optional[int] = ..., remote_va: _Optional[int] = ..., rkey: _Optional[int] = ...) -> None: ...
+
+class ExerciseUpdate(_message.Message):
+    __slots__ = ("result",)
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    result: ExerciseResult
+    def __init__(self, result: _Optional[_Union[ExerciseResult, _Mapping]] = ...) -> None: ...
+
+class ExerciseResult(_message.Message):
+    __slots__ = ("error", "posted_ns", "completed_ns", "begin_ns", "end_ns", "counted")
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    POSTED_NS_FIELD_NUMBER: _ClassVar[int]
+    COMPLETED_NS_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_NS_FIELD_NUMBER: _ClassVar[int]
+    END_NS_FIELD_NUMBER: _ClassVar[int]
+    COUNTED_FIELD_NUMBER: _ClassVar[int]
+    error: str
+    posted_ns: _containers.RepeatedScalarFieldContainer[int]
+    completed_ns: _containers.RepeatedScalarFieldContainer[int]
+    begin_ns: int
+    end_ns: int
+    counted: int
+    def __init__(self, error: _Optional[str] = ..., posted_ns: _Optional[_Iterable[int]] = ..., completed_ns: _Optional[_Iterable[int]] = ..., begin_ns: _Optional[int] = ..., end_ns: _Optional[int] = ..., counted: _Optional[int] = ...) -> None: ...

@@ -106,6 +106,11 @@ class AgentStub(object):
                 request_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
                 response_deserializer=endpoint_dot_agent_dot_proto_dot_agent__pb2.PortList.FromString,
                 )
+        self.RunExercise = channel.unary_stream(
+                '/mrc.agent.v1.Agent/RunExercise',
+                request_serializer=endpoint_dot_agent_dot_proto_dot_agent__pb2.ExerciseRequest.SerializeToString,
+                response_deserializer=endpoint_dot_agent_dot_proto_dot_agent__pb2.ExerciseUpdate.FromString,
+                )
         self.Shutdown = channel.unary_unary(
                 '/mrc.agent.v1.Agent/Shutdown',
                 request_serializer=google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
@@ -232,6 +237,15 @@ class AgentServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RunExercise(self, request, context):
+        """Begins an exercise: work that the agent's loop drives by itself, so that no call is part of
+        what is measured. The first message comes when it has begun, the second has its result.
+        Whoever cancels the call ends the exercise. Completions of its queue pairs are not reported.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Shutdown(self, request, context):
         """Answers, then ends the agent as SIGTERM does.
         """
@@ -331,6 +345,11 @@ def add_AgentServicer_to_server(servicer, server):
                     servicer.GetPorts,
                     request_deserializer=google_dot_protobuf_dot_empty__pb2.Empty.FromString,
                     response_serializer=endpoint_dot_agent_dot_proto_dot_agent__pb2.PortList.SerializeToString,
+            ),
+            'RunExercise': grpc.unary_stream_rpc_method_handler(
+                    servicer.RunExercise,
+                    request_deserializer=endpoint_dot_agent_dot_proto_dot_agent__pb2.ExerciseRequest.FromString,
+                    response_serializer=endpoint_dot_agent_dot_proto_dot_agent__pb2.ExerciseUpdate.SerializeToString,
             ),
             'Shutdown': grpc.unary_unary_rpc_method_handler(
                     servicer.Shutdown,
@@ -650,6 +669,23 @@ class Agent(object):
         return grpc.experimental.unary_unary(request, target, '/mrc.agent.v1.Agent/GetPorts',
             google_dot_protobuf_dot_empty__pb2.Empty.SerializeToString,
             endpoint_dot_agent_dot_proto_dot_agent__pb2.PortList.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def RunExercise(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(request, target, '/mrc.agent.v1.Agent/RunExercise',
+            endpoint_dot_agent_dot_proto_dot_agent__pb2.ExerciseRequest.SerializeToString,
+            endpoint_dot_agent_dot_proto_dot_agent__pb2.ExerciseUpdate.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

@@ -38,6 +38,10 @@ EXAMPLES = [
     values.Statistics(5, {"frames_sent": 1}, (), (values.PortStatistics(0),)),
     values.EvStatus(0xC0000001, 1, 2, "assumed_bad", False, 3, 4),
     values.PortStatus(0, "eth0", True, 9000, 10**11, 0, 2),
+    values.ExerciseRequest(
+        values.ExerciseKind.STREAM, (values.ExerciseLane(16, 1, 2, 3, 1 << 40, 5),), 0, 128, 9, 2
+    ),
+    values.ExerciseResult("", (1, 1, 1 << 60), (2, 3, 1 << 61), 1, 1 << 61, 3),
     Completion(16, 3, WorkOpcode.RECV_WRITE_IMM, WorkStatus.SUCCESS, 4, 0, 7),
     Completion(16, 3, WorkOpcode.WRITE, WorkStatus.RETRY_EXCEEDED, 0, None, 7),
 ]  # fmt: skip
