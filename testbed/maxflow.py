@@ -21,6 +21,7 @@ overestimate: measured goodput is judged against an upper bound.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -66,16 +67,24 @@ class Overheads:
 
 
 class MaxFlow:
-    """Max-flows of one set of (source, destination) pairs over one fabric."""
+    """Max-flows of one set of (source, destination) pairs over one fabric.
+
+    ``sending_bps``: payload that a NIC port sends at most, where it keeps below its link's rate.
+    """
 
     def __init__(
-        self, fabric: Fabric, flows: Iterable[tuple[int, int]], overheads: Overheads
+        self,
+        fabric: Fabric,
+        flows: Iterable[tuple[int, int]],
+        overheads: Overheads,
+        sending_bps: float = math.inf,
     ) -> None:
         self._fabric = fabric
         self._flows = sorted(set(flows))
         self._senders = {a for a, _ in self._flows}
         self._receivers = {b for _, b in self._flows}
         self._overheads = overheads
+        self._sending_bps = sending_bps
         self._links = list(fabric.links())
         self._known: dict[frozenset[str], float] = {}
 
@@ -110,7 +119,8 @@ class MaxFlow:
         rate, share = self._fabric.nic_rate_bps, self._overheads.share
         sends, enters = ("send", source, plane), ("up", self._t0(source), plane)
         leaves, arrives = ("down", self._t0(target), plane), ("receive", target, plane)
-        graph.add_edge("source", sends, capacity=rate * share(with_sacks=source in self._receivers))
+        sending = min(rate * share(with_sacks=source in self._receivers), self._sending_bps)
+        graph.add_edge("source", sends, capacity=sending)
         graph.add_edge(arrives, "sink", capacity=rate * share(with_sacks=target in self._senders))
         if self._t0(source) == self._t0(target):
             graph.add_edge(sends, arrives)

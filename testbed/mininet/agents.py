@@ -23,20 +23,29 @@ from topologies.fabric import Fabric
 
 START_S = 60.0
 CALL_S = 20.0
+PACE_PERCENT = 94
+"""Of what a BMv2 data queue lets through, what a NIC port sends. At the full rate any jitter would
+stay in the queues for good: each of BMv2's queues spaces packets by itself."""
 BURST_FRAMES = 2
 """Frames that a port may send at once. One would lose the time by which it wakes up too late;
 more would fill the short queues of slow switches for nothing."""
 
 
-def data_frames_per_second(fabric: Fabric, switch_kind: str) -> int:
-    """What a NIC port may send beside its bit rate, 0 for no limit.
+def data_queue_rate(fabric: Fabric, switch_kind: str) -> int | None:
+    """Packets per second of the data queue at a NIC port's rate; None where data shares the port.
 
-    BMv2's data queue has a share of the link for itself, and nobody else may use it.
+    BMv2's data queue has a share of the link for itself, which nobody else may use.
     """
     if switch_kind != "bmv2":
-        return 0
+        return None
     spec = fabric.spec
     return bmv2_packet_rates(fabric.nic_rate_bps, spec.path_mtu, spec.trim_length)[0]
+
+
+def data_frames_per_second(fabric: Fabric, switch_kind: str) -> int:
+    """What a NIC port may send beside its bit rate, 0 for no limit."""
+    queue = data_queue_rate(fabric, switch_kind)
+    return 0 if queue is None else max(1, queue * PACE_PERCENT // 100)
 
 
 class Agents:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from endpoint.events import EvChanged, PortChanged, QpChanged
 from testbed.maxflow import MaxFlow, Overheads
 from testbed.measure import quantile
 from testbed.mininet import switch_figures
-from testbed.mininet.agents import data_frames_per_second
+from testbed.mininet.agents import PACE_PERCENT, data_frames_per_second, data_queue_rate
 from testbed.mininet.fault_figures import FaultFigures, as_happened
 from testbed.mininet.flows import receiving, sending
 from testbed.mininet.goodput import goodput
@@ -53,17 +54,20 @@ class DataQueueShare(Overheads):
     def formula(self) -> str:
         return (
             f"goodput = {self.packets_per_second} packets/s × {self.payload} B at "
-            f"{self.rate_bps / 1e6:g} Mb/s, as BMv2's data queue lets through"
+            f"{self.rate_bps / 1e6:g} Mb/s, as BMv2's data queue lets through; "
+            f"a NIC port sends {PACE_PERCENT} % of it"
         )
 
 
-def run_overheads(fabric: Fabric, switch_kind: str) -> Overheads:
-    """What of a link's rate is left for payload with this kind of switch."""
+def limits(fabric: Fabric, switch_kind: str) -> tuple[Overheads, float]:
+    """What of a link's rate is left for payload with this kind of switch, and what a NIC port
+    sends of it at most, in bit/s."""
     plain = overheads(fabric)
-    packets = data_frames_per_second(fabric, switch_kind)
-    if not packets:
-        return plain
-    return DataQueueShare(plain.payload, plain.frame, packets, fabric.nic_rate_bps)
+    queue = data_queue_rate(fabric, switch_kind)
+    if queue is None:
+        return plain, math.inf
+    shared = DataQueueShare(plain.payload, plain.frame, queue, fabric.nic_rate_bps)
+    return shared, data_frames_per_second(fabric, switch_kind) * plain.payload * 8
 
 
 class Harvest:
@@ -87,8 +91,8 @@ class Harvest:
             (self.fabric.host(flow.sender.name).index, self.fabric.host(flow.receiver.name).index)
             for flow in self.flows
         ]
-        self.overheads = run_overheads(self.fabric, run.live.switch_kind)
-        self.maxflow = MaxFlow(self.fabric, ends, self.overheads)
+        self.overheads, sending_bps = limits(self.fabric, run.live.switch_kind)
+        self.maxflow = MaxFlow(self.fabric, ends, self.overheads, sending_bps)
         self.by_plane, self.by_flow = goodput(
             self.flows,
             run.samples,

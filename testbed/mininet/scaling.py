@@ -2,10 +2,10 @@
 """A fabric in slow motion: rates that software can carry, and a scenario's times to match.
 
 A processor moves some thousand packets a second where a switch moves a hundred million. So the
-rates of a described fabric are divided, and its delays are made what software needs; everything
-else (round trip, bandwidth-delay product, thresholds, timers) follows from the description as it
-always does. A scenario's times are multiplied by the ratio of the two base round trips: what
-lasts ten round trips in virtual time lasts ten here.
+rates of a described fabric are divided and its delays multiplied; everything else (round trip,
+bandwidth-delay product, thresholds, timers) follows from the description as it always does. A
+scenario's times are multiplied by the ratio of the two base round trips: what lasts ten round
+trips in virtual time lasts ten here, and as many packets pass.
 """
 
 from __future__ import annotations
@@ -21,13 +21,6 @@ from testbed.quantities import TimeNs
 from testbed.scenario import EndpointOptions, Scenario
 from topologies.fabric import Fabric
 from topologies.model import TierDelays, TierRates
-from topologies.timing import (
-    SACK_FRAME_BYTES,
-    THRESHOLD_FLOOR_PACKETS,
-    data_frame_bytes,
-    link_bytes,
-    round_trip_ns,
-)
 
 _TIMER_MOST = 24  # exponent of the retransmission timer
 
@@ -43,21 +36,19 @@ class SlowMotion:
 def slow_motion(described: Fabric, nic_rate_bps: float, path_rtt_ns: int) -> SlowMotion:
     """The described fabric with NIC ports of `nic_rate_bps` bits per second.
 
-    The rates of both tiers are divided alike. `path_rtt_ns`: the round trip over the longest path
-    that switches and hosts in software need by themselves. Delays are at least so long that a
-    bandwidth-delay product holds as many packets as thresholds are made from at the least.
+    Rates are divided and delays multiplied by the same factor, so that everything counted in
+    packets stays as it was. Software does not wait on links, it takes time of its own instead:
+    `path_rtt_ns`, over the longest path and back, which delays must not be below.
     """
     spec = described.spec
-    ratio = nic_rate_bps / described.nic_rate_bps
-    rates = TierRates(nic_t0=spec.rate_gbps.nic_t0 * ratio, t0_t1=spec.rate_gbps.t0_t1 * ratio)
+    factor = described.nic_rate_bps / nic_rate_bps
+    rates = TierRates(nic_t0=spec.rate_gbps.nic_t0 / factor, t0_t1=spec.rate_gbps.t0_t1 / factor)
     hops = 2 if spec.t0s == 1 else 4
-    frame = data_frame_bytes(spec.path_mtu)
-    bottleneck = min(nic_rate_bps, described.uplink_rate_bps * ratio)
-    frame_ns = 8e9 * link_bytes(frame) / nic_rate_bps
-    wanted_ns = THRESHOLD_FLOOR_PACKETS * frame_ns
-    serial_ns = round_trip_ns([(round(bottleneck), 0)] * hops, frame, SACK_FRAME_BYTES)
-    one_way_ns = math.ceil(max(path_rtt_ns, wanted_ns - serial_ns) / (2 * hops))
-    delays = TierDelays(nic_t0=one_way_ns, t0_t1=one_way_ns)
+    least_ns = math.ceil(path_rtt_ns / (2 * hops))
+    delays = TierDelays(
+        nic_t0=max(least_ns, round(spec.delay_ns.nic_t0 * factor)),
+        t0_t1=max(least_ns, round(spec.delay_ns.t0_t1 * factor)),
+    )
     fabric = Fabric(spec.model_copy(update={"rate_gbps": rates, "delay_ns": delays}))
     scale = fabric.base_rtt_ns() / described.base_rtt_ns()
     return SlowMotion(fabric, round(scale, 3))
