@@ -53,8 +53,9 @@ _BODY_SIZE: Final = {
 class ParsedFrame:
     """One received frame.
 
-    Addresses are raw bytes. ``ev`` is put together from the UDP source port and the inner flow
-    label. ``payload_offset`` and ``payload_length`` say where the payload is by the IPv6 length;
+    Addresses are raw bytes. What is said of the outer header is said of the only one in a frame
+    without encapsulation (EV formats STEV and UDP). ``ev`` is put together from the UDP source
+    port and the inner flow label. ``payload_offset`` and ``payload_length`` say where the payload is by the IPv6 length;
     of a cut frame it is not there. ``va``, ``rkey`` and ``length`` are 0 when the cut took the
     RETH (``has_reth`` False). Data frames have ``is_data`` True; of the control values exactly
     one is set in any other frame.
@@ -204,8 +205,10 @@ def parse_frame(frame: bytes, dscp: DscpMap) -> ParsedFrame:
         routing = srh.Srh.unpack(frame, inner)
         next_header, segments_left = routing.next_header, routing.segments_left
         inner += srh.SIZE
-    if next_header != ipv6.NEXT_IPV6:
-        raise FrameError("outer_ipv6.next_header", f"is {next_header}, not IPv6 (41)")
+    if next_header == ipv6.NEXT_UDP and inner == _INNER:
+        inner = ethernet.SIZE  # no outer header: EV formats STEV and UDP
+    elif next_header != ipv6.NEXT_IPV6:
+        raise FrameError("outer_ipv6.next_header", f"is {next_header}, not IPv6 (41) nor UDP")
     if size < inner + _INNER_TO_BTH.size:
         raise FrameError("frame", f"{size} bytes end before the end of the BTH")
     missing = _INNER + outer_length - size
