@@ -21,7 +21,8 @@ import grpc
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as p4
-from p4runtime_support import BareClient, entity, insert
+from p4runtime_state import StateOverP4Runtime
+from p4runtime_support import BareClient
 
 PROGRAM = "simple_switch_grpc"
 CLI = "simple_switch_CLI"
@@ -29,7 +30,8 @@ START_TIMEOUT_S = 20
 PACKET_TIMEOUT_S = 20
 SESSION_TIMEOUT_S = 250
 QUEUES = 3
-#: A port's queue holds 64 packets and drops what is more without a word.
+#: A port's queue holds that many packets and drops what is more without a word.
+CAPACITY = 64
 BATCH = 48
 
 
@@ -74,7 +76,7 @@ def free_port() -> int:
         return probe.getsockname()[1]
 
 
-class Bmv2:
+class Bmv2(StateOverP4Runtime):
     """One process with one program. ``send`` gives packets and returns what came out of them."""
 
     def __init__(self, json_bytes: bytes, p4info_text: str, device_id: int = 1) -> None:
@@ -164,7 +166,10 @@ class Bmv2:
         threading.Thread(target=read, daemon=True).start()
 
     def send(
-        self, packets: list[tuple[int, bytes]], marker: list[tuple[int, bytes]]
+        self,
+        packets: list[tuple[int, bytes]],
+        marker: list[tuple[int, bytes]],
+        batch: int = BATCH,
     ) -> list[tuple[int, bytes] | None]:
         """(port, frame) for each packet sent in at (port, frame); None for a dropped one.
 
@@ -172,8 +177,8 @@ class Bmv2:
         never dropped and leave through every egress thread, behind all others.
         """
         results: list[tuple[int, bytes] | None] = []
-        for first in range(0, len(packets), BATCH):
-            results += self._send_batch(packets[first : first + BATCH], marker)
+        for first in range(0, len(packets), batch):
+            results += self._send_batch(packets[first : first + batch], marker)
         return results
 
     def _send_batch(
@@ -206,55 +211,7 @@ class Bmv2:
             self._outbox.put(DataplanePacket(device_id=self.device_id, port=port, packet=frame))
         return [self._inbox.get(timeout=PACKET_TIMEOUT_S)[1:] for _ in range(count)]
 
-    # -- state -------------------------------------------------------------------------------
-
-    def copy_tables(self, switch) -> None:
-        """Write the entries and defaults of an embedded switch's tables here as well."""
-        for table in self.p4info.tables:
-            source = switch.tables[table.preamble.name]
-            if source.constant:
-                continue
-            updates = [insert(self._entry(table, e)) for e in source.entries()]
-            if updates:
-                self.client.write(*updates)
-            if not table.const_default_action_id:
-                default = self._entry(table, source.default)
-                default.is_default_action = True
-                update = p4.Update(type=p4.Update.MODIFY, entity=entity(default))
-                self.client.write(update)
-
-    def clear_tables(self) -> None:
-        """Delete every entry."""
-        for table in self.p4info.tables:
-            found = self.client.read(p4.TableEntry(table_id=table.preamble.id))
-            updates = [
-                p4.Update(type=p4.Update.DELETE, entity=entity(e))
-                for e in found
-                if not e.is_const and not e.is_default_action
-            ]
-            if updates:
-                self.client.write(*updates)
-
-    def _entry(self, table, source) -> p4.TableEntry:
-        entry = p4.TableEntry(table_id=table.preamble.id, priority=source.priority)
-        for field, value in zip(table.match_fields, source.key, strict=False):
-            kind = field.MatchType.Name(field.match_type)
-            if kind == "EXACT":
-                entry.match.add(field_id=field.id).exact.value = canonical(value)
-            elif kind == "LPM" and value[1]:
-                match = entry.match.add(field_id=field.id)
-                match.lpm.value, match.lpm.prefix_len = canonical(value[0]), value[1]
-            elif kind == "TERNARY" and value[1]:
-                match = entry.match.add(field_id=field.id)
-                match.ternary.value, match.ternary.mask = map(canonical, value)
-            elif kind == "RANGE" and value != (0, (1 << field.bitwidth) - 1):
-                match = entry.match.add(field_id=field.id)
-                match.range.low, match.range.high = map(canonical, value)
-        action = next(a for a in self.p4info.actions if a.preamble.name == source.action)
-        entry.action.action.action_id = action.preamble.id
-        for number, value in enumerate(source.params, start=1):
-            entry.action.action.params.add(param_id=number, value=canonical(value))
-        return entry
+    # -- state over Thrift ------------------------------------------------------------------
 
     def commands(self, *lines: str) -> str:
         """What ``simple_switch_CLI`` answers to these lines."""
@@ -270,22 +227,11 @@ class Bmv2:
             raise RuntimeError(done.stdout)
         return done.stdout
 
-    def register(self, name: str) -> list[int]:
-        """All cells of a register."""
-        answer = self.commands(f"register_read {name}")
-        line = next(line for line in answer.splitlines() if f"{name}=" in line)
-        return [int(value) for value in line.partition("=")[2].split(",")]
-
-    def counters(self) -> dict[str, list[tuple[int, int]]]:
-        """(packets, bytes) of every indirect counter, by name."""
-        result = {}
-        for counter in self.p4info.counters:
-            found = self.client.read(p4.CounterEntry(counter_id=counter.preamble.id))
-            values = sorted((c.index.index, c.data.packet_count, c.data.byte_count) for c in found)
-            result[counter.preamble.name] = [(packets, size) for _, packets, size in values]
-        return result
-
-
-def canonical(value: int) -> bytes:
-    """P4Runtime's shortest big-endian form."""
-    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+    def registers(self, *names: str) -> list[list[int]]:
+        """All cells of each of these registers."""
+        answer = self.commands(*(f"register_read {name}" for name in names))
+        found = []
+        for name in names:
+            line = next(line for line in answer.splitlines() if f"{name}=" in line)
+            found.append([int(value) for value in line.partition("=")[2].split(",")])
+        return found

@@ -5,6 +5,7 @@ import bmv2_process
 import mrc_switch as mrc
 import pytest
 from bmv2_process import Bmv2
+from soft_over_p4runtime import SoftOverP4Runtime
 
 import p4src
 from softswitch.queues import PortScheduler
@@ -17,6 +18,7 @@ pytestmark = [
     ),
 ]
 MINIMUM, MAXIMUM, THRESHOLD = 20, 30, 40
+REGISTERS = ("enqueued", "dequeued")
 PROFILE = (THRESHOLD, mrc.TRIM_LENGTH, mrc.TRIMMED, MINIMUM, MAXIMUM)
 LAST = 2**32 - 1
 #: (enqueued, dequeued) where marking is certain or impossible, so that nothing is drawn.
@@ -60,31 +62,36 @@ def packets_of(dscp, ecn):
     ]
 
 
+def write_states(soft, bmv2):
+    """Registers of both: over P4Runtime and over Thrift, of which each has its own."""
+    lines = []
+    for name, place in zip(REGISTERS, (0, 1), strict=True):
+        values = {FIRST_PORT + number: state[place] for number, state in enumerate(STATES)}
+        soft.write_registers(name, values)
+        lines += [f"register_write {name} {port} {cell}" for port, cell in values.items()]
+    bmv2.commands(*lines)
+
+
 def test_every_occupancy_and_class():
-    switch = switch_with_a_port_for_each_state()
+    tables = switch_with_a_port_for_each_state()
+    program = p4src.JSON.read_bytes(), p4src.P4INFO.read_text()
     cut = marked = 0
-    with Bmv2(p4src.JSON.read_bytes(), p4src.P4INFO.read_text()) as bmv2:
-        bmv2.copy_tables(switch)
-        writes = []
-        for number, (enqueued, dequeued) in enumerate(STATES):
-            writes.append(f"register_write enqueued {FIRST_PORT + number} {enqueued}")
-            writes.append(f"register_write dequeued {FIRST_PORT + number} {dequeued}")
+    with Bmv2(*program) as bmv2, SoftOverP4Runtime(*program, bmv2_process.CAPACITY) as soft:
+        bmv2.copy_tables(tables)
+        soft.copy_tables(tables)
         for dscp, ecn in KINDS:
-            bmv2.commands(*writes)
-            for number, (enqueued, dequeued) in enumerate(STATES):
-                switch.registers["enqueued"].write(FIRST_PORT + number, enqueued)
-                switch.registers["dequeued"].write(FIRST_PORT + number, dequeued)
+            write_states(soft, bmv2)
             packets = packets_of(dscp, ecn)
             theirs = bmv2.send(packets, MARKER)
-            ours = [mrc.forward(switch, frame, port) for port, frame in packets]
-            ours = [result and (result[0], result[2]) for result in ours]
-            for port, frame in MARKER * -(-len(packets) // bmv2_process.BATCH):
-                mrc.forward(switch, frame, port)
+            ours = soft.send(packets, bmv2_process.BATCH)
+            soft.send(MARKER * -(-len(packets) // bmv2_process.BATCH), bmv2_process.BATCH)
             assert ours == theirs, (dscp, ecn)
-            for name in ("enqueued", "dequeued"):
-                assert switch.registers[name].cells == bmv2.register(name), (dscp, ecn, name)
+            cells = [soft.read_register(name) for name in REGISTERS]
+            assert cells == bmv2.registers(*REGISTERS), (dscp, ecn)
             cut += sum(result is not None and len(result[1]) == 142 for result in ours)
             marked += sum(result is not None and result[1][15] >> 4 & 3 == 3 for result in ours)
+        # What entered and left each queue of each port is among the counters.
+        assert soft.counters() == bmv2.counters()
     assert cut > 40 and marked > 40
 
 
@@ -107,7 +114,7 @@ def test_a_burst_into_a_slow_queue_is_cut_at_the_threshold():
             f"set_queue_depth 200 {mrc.PORT_FIB} 1",
         )  # fmt: skip
         theirs = [data for _, data in bmv2.exchange([(1, frame)] * BURST, BURST)]
-        enqueued, dequeued = bmv2.register("enqueued"), bmv2.register("dequeued")
+        enqueued, dequeued = bmv2.registers(*REGISTERS)
 
     port = PortScheduler(mode="bmv2", capacities=(200, 200, 200), rates_pps=(RATE_PPS, 0, 0))
     ours = []
