@@ -231,6 +231,10 @@ class EvSet:
         every 4 smoothed round trips. They count as probed."""
         return self._schedule.due(now_ns, srtt_ns)
 
+    def pace_probes(self, srtt_ns: int) -> None:
+        """The newest round trip: the probes of a port that comes up are spread by it."""
+        self._schedule.pace(srtt_ns)
+
     def next_timer_ns(self) -> int | None:
         """When ``probes_due`` is to be asked next; None while no EV is to be probed."""
         return self._schedule.next_ns()

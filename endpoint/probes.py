@@ -49,9 +49,13 @@ class ProbeSchedule:
         """No more probes of an EV, if it was there."""
         self._entry.pop(ev, None)
 
+    def pace(self, srtt_ns: int) -> None:
+        """The newest round trip, for what is added before ``due`` is called next."""
+        self._interval_ns = PROBE_INTERVAL_RTTS * max(1, srtt_ns)
+
     def due(self, now_ns: int, srtt_ns: int) -> list[int]:
         """The EVs to probe now; they count as probed."""
-        self._interval_ns = PROBE_INTERVAL_RTTS * max(1, srtt_ns)
+        self.pace(srtt_ns)
         if not self._entry:
             return []
         evs = []
@@ -93,15 +97,18 @@ class ProbePurpose(Enum):
 
 
 class Probe:
-    """A probe on its way, or answered not long ago."""
+    """A probe on its way, or answered not long ago. ``order`` is its place among all sendings."""
 
-    __slots__ = ("answered", "ev", "probe_id", "purpose", "sent_ns")
+    __slots__ = ("answered", "ev", "order", "probe_id", "purpose", "sent_ns")
 
-    def __init__(self, probe_id: int, ev: int, sent_ns: int, purpose: ProbePurpose) -> None:
+    def __init__(
+        self, probe_id: int, ev: int, sent_ns: int, purpose: ProbePurpose, order: int
+    ) -> None:
         self.probe_id = probe_id
         self.ev = ev
         self.sent_ns = sent_ns
         self.purpose = purpose
+        self.order = order
         self.answered = False
 
 
@@ -124,13 +131,15 @@ class ProbeBook:
     def __len__(self) -> int:
         return len(self._probes)
 
-    def send(self, ev: int, now_ns: int, purpose: ProbePurpose = ProbePurpose.HEALTH) -> int:
+    def send(
+        self, ev: int, now_ns: int, purpose: ProbePurpose = ProbePurpose.HEALTH, order: int = 0
+    ) -> int:
         """Notes a probe sent on ``ev``; its id."""
         if len(self._order) >= self._limit:
             oldest = self._pop()
             if not oldest.answered:
                 self._early.append(oldest)
-        probe = Probe(self._next_id, ev, now_ns, purpose)
+        probe = Probe(self._next_id, ev, now_ns, purpose, order)
         self._next_id = self._next_id + 1 & ID_MASK
         self._probes[probe.probe_id] = probe
         self._order.append(probe)

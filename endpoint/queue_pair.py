@@ -35,6 +35,7 @@ from topologies.sids import ev_plane
 
 __all__ = ["PeerInfo", "QpConfig", "QpState", "QpStateError", "QueuePair"]
 
+_LONG_AGO = -(1 << 62)
 _LIVE = (QpState.RTR, QpState.RTS)
 """States in which packets of the peer are taken."""
 
@@ -60,6 +61,8 @@ class QueuePair:
         self._receives_early: list[int] = []
         self.remote_address = b""
         self.wants_room = False
+        self._ports = -1  # usable at both ends; what is usable at first has not come up
+        self._port_up_ns = _LONG_AGO
         self._now_ns = 0
         self._move(QpInput.INITIALISE, 0)
 
@@ -97,10 +100,11 @@ class QueuePair:
             )
         if peer.qpn >> 24 or peer.psn >> 24:
             raise ValueError(f"peer qpn {peer.qpn:#x} or psn {peer.psn:#x} is not 24 bits")
+        if not 1 <= peer.mpr_units <= 255:
+            raise ValueError(f"peer grants a window of {peer.mpr_units} units, not of 1 to 255")
         next_state(self.state, QpInput.PEER_KNOWN)
         near = fabric.hosts[services.host_index].t0 == fabric.hosts[peer.host_index].t0
         control = config.congestion_control(fabric, self.rtt.base_ns, same_t0=near)
-        self.remote_address = address
         src, dst = services.host_index, peer.host_index
         evs_by_plane = candidate_evs(fabric, src, dst, self._rng)
         count = choose_count(evs_by_plane) if config.evs is None else config.evs
@@ -112,6 +116,7 @@ class QueuePair:
             readmit=config.readmit,
         )
         self.reverse = ReversePaths(evs_by_plane, random.Random(self._rng.getrandbits(64)))
+        self.remote_address = address
         self._peer: Peer = services.peer(dst, self)
         self.paths = Paths(
             self.evs, self.reverse, self._peer.route, peer.qpn, services.dscp, self.rtt,
@@ -276,15 +281,15 @@ class QueuePair:
         return True
 
     def _take_sack(self, sack: Sack, now_ns: int) -> None:
-        if sack.probe_id is not None:
-            answered = self._probes.answer(sack.probe_id)
-            if answered is None:
-                return
+        order = 0
+        answered = None if sack.probe_id is None else self._probes.answer(sack.probe_id)
+        if answered is not None:
             probe, first = answered
+            order = probe.order
             if first and probe.purpose is ProbePurpose.HEALTH:
                 marked = sack.mark == MARK_SKIP_ONCE
                 self.evs.probe_answered(probe.ev, now_ns, marked, probe.sent_ns)
-        self.requester.on_sack(sack, now_ns)
+        self.requester.on_sack(sack, now_ns, order)
         if self.requester.loss.uncovered:
             self._cover(now_ns)
 
@@ -305,8 +310,7 @@ class QueuePair:
             self._send_probe(ev, ProbePurpose.COVER, now_ns)
 
     def _send_probe(self, ev: int, purpose: ProbePurpose, now_ns: int) -> None:
-        probe_id = self._probes.send(ev, now_ns, purpose)
-        self.requester.probe_sent(probe_id)
+        probe_id = self._probes.send(ev, now_ns, purpose, self.requester.probe_sent())
         self.stats.probes_sent += 1
         header = ProbeHeader(probe_id, ticks(now_ns))
         frame = self.paths.probe_template(ev).probe_request(header)
@@ -348,7 +352,7 @@ class QueuePair:
         for probe in self._probes.expire(now_ns, timeout):
             if probe.purpose is ProbePurpose.HEALTH:
                 self.evs.probe_lost(probe.ev, now_ns, probe.sent_ns)
-        for ev in self.evs.probes_due(now_ns, self.requester.probe_pace_ns):
+        for ev in self.evs.probes_due(now_ns, self._probe_pace_ns(now_ns)):
             self._send_probe(ev, ProbePurpose.HEALTH, now_ns)
         self.reverse.expire(now_ns, timeout)
         reverse_ev = self.reverse.probe_due(now_ns, smoothed)
@@ -356,8 +360,15 @@ class QueuePair:
             request_id = self._peer.send_ev_probe(self, reverse_ev, now_ns)
             self.reverse.probe_sent(request_id, reverse_ev, now_ns)
 
+    def _probe_pace_ns(self, now_ns: int) -> int:
+        return self.requester.probe_pace_ns(now_ns - self._port_up_ns)
+
     def set_ports(self, local: int, remote: int, now_ns: int) -> None:
         """Usable ports of both NICs, bit = plane."""
+        if local & remote & ~self._ports:
+            self._port_up_ns = now_ns
+            self.evs.pace_probes(self._probe_pace_ns(now_ns))
+        self._ports = local & remote
         self.evs.set_local_ports(local, now_ns)
         self.evs.set_peer_ports(remote, now_ns)
         self.reverse.set_local_ports(local)
@@ -369,8 +380,8 @@ class QueuePair:
 
     def drain_ev_events(self) -> list[EvChanged]:
         """Changes of path states since the last call."""
-        if self.state in (QpState.INIT, QpState.RESET):
-            return []
+        if not self.remote_address:
+            return []  # never connected
         return [
             EvChanged(e.time_ns, self.qpn, e.ev, e.plane, e.old.value, e.new.value, e.cause)
             for e in self.evs.drain_events()

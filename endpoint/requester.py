@@ -43,6 +43,10 @@ class RequesterConfig:
     mpr: int
     retry: RetryPolicy
 
+    def __post_init__(self) -> None:
+        if self.mpr < 1:
+            raise ValueError(f"requester: with a window of {self.mpr} PSNs nothing can be sent")
+
 
 class Requester:
     """The send queue of one queue pair. Nothing here acts by itself: it is fed and asked."""
@@ -80,7 +84,6 @@ class Requester:
         self._order = 0
         self._retries = 0
         self._progress_ns = 0
-        self._probe_orders: dict[int, int] = {}
         self._next_probe_ns = 0
 
     # -- what to send ---------------------------------------------------------------------------
@@ -174,8 +177,12 @@ class Requester:
 
     # -- what came back -------------------------------------------------------------------------
 
-    def on_sack(self, sack: Sack, now_ns: int) -> None:
-        """Takes one SACK; bits for PSNs never sent, and a cack beyond them, are ignored."""
+    def on_sack(self, sack: Sack, now_ns: int, probe_order: int = 0) -> None:
+        """Takes one SACK; bits for PSNs never sent, and a cack beyond them, are ignored.
+
+        `probe_order` is what `probe_sent` returned for the probe that it answers, 0 when that is
+        not known: then its gaps tell nothing.
+        """
         cack = expand(sack.cack_psn, self.board.cack)
         if cack >= self._next_psn:
             return
@@ -187,7 +194,7 @@ class Requester:
         before = board.acked_bytes
         rtt_ns = exact = cause = None
         if sack.probe_id is not None:
-            cause_order = self._probe_orders.get(sack.probe_id, 0)
+            cause_order = probe_order
         else:
             cause = cack + sack.ack_psn_offset
             exact = self.loss.find(cause, sack.ev, sack.tx_timestamp)
@@ -306,23 +313,19 @@ class Requester:
         self._next_probe_ns = now_ns + self.rtt.loss_delay_ns
         return oldest.ev
 
-    def probe_sent(self, probe_id: int) -> None:
-        """A Reliability Probe of this queue pair goes out now; its answer can show what is lost."""
+    def probe_sent(self) -> int:
+        """A Reliability Probe goes out now; its place in the order of all sendings."""
         self._order += 1
-        orders = self._probe_orders
-        orders.pop(probe_id, None)
-        orders[probe_id] = self._order
-        if len(orders) > _PROBES_REMEMBERED:
-            del orders[next(iter(orders))]
+        return self._order
 
-    @property
-    def probe_pace_ns(self) -> int:
+    def probe_pace_ns(self, silent_ns: int) -> int:
         """The round trip by which paths are probed: the smoothed one, or, while the timer fires
-        without progress, a sixteenth of the timer, so that silence is not met with a flood."""
+        without progress, a sixteenth of the timer, so that silence is not met with a flood; but
+        no more than a sixteenth of `silent_ns`, the time since a port came up."""
         if not self._retries:
             return self.rtt.smoothed_ns
         interval = self.config.retry.interval_ns(self._retries, self.rtt.loss_delay_ns)
-        return max(self.rtt.smoothed_ns, interval // 16)
+        return max(self.rtt.smoothed_ns, min(interval, silent_ns) // 16)
 
     def next_timer_ns(self) -> int | None:
         """When `on_timer` has something to do, if ever."""
@@ -400,4 +403,3 @@ class Requester:
 
 
 _OUTER_BYTES = 14 + 40  # Ethernet and outer IPv6
-_PROBES_REMEMBERED = 64

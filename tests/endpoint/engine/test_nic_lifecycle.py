@@ -81,9 +81,22 @@ def test_an_impossible_peer_is_refused_and_leaves_the_queue_pair_as_it_was() -> 
         qp.connect(PeerInfo(4, 16, 0, address=bytes(16)), 0)
     with pytest.raises(ValueError, match="not 24 bits"):
         qp.connect(PeerInfo(4, 1 << 24, 0), 0)
+    with pytest.raises(ValueError, match="window of 0 units"):
+        qp.connect(PeerInfo(4, 16, 0, mpr_units=0), 0)
     assert qp.state is QpState.INIT
     with pytest.raises(ValueError, match="unknown; known are"):
         lab.nics[0].create_qp(QpConfig(congestion="none")).connect(PeerInfo(4, 16, 0), 0)
+
+
+def test_a_queue_pair_that_was_never_connected_may_fail_too() -> None:
+    nic = Lab().nics[0]
+    qp = nic.create_qp()
+    qp.post_recv(5, 0)
+    qp.fail(WorkStatus.FLUSHED, "operator", 7)
+    assert [(e.new, e.reason) for e in nic.events()][-1] == ("error", "operator")
+    assert [(c.wr_id, c.status) for c in nic.poll_completions()] == [(5, WorkStatus.FLUSHED)]
+    nic.destroy_qp(qp.qpn, 8)
+    assert nic.next_timer_ns() is None
 
 
 def test_a_restarted_peer_is_believed_about_its_ports_again() -> None:

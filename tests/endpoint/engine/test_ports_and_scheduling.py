@@ -155,6 +155,28 @@ def test_with_every_port_down_for_a_while_it_still_completes() -> None:
     assert bytes(region.buffer) == data
 
 
+@pytest.mark.parametrize("down_ms", [1, 20, 500])
+def test_ports_that_come_up_are_tried_at_once_however_long_all_of_them_were_down(
+    down_ms: int,
+) -> None:
+    """The probes had slowed down with the timer, and went on as slowly with the ports up again."""
+    lab = Lab(line=340)
+    lab.rule(lambda sent: [] if sent.now < 30_000 else None)
+    qa, _ = lab.pair()
+    region = lab.region(4, 100_000)
+    qa.post_write(1, bytes(100_000), region.va, region.rkey, now_ns=0)
+    lab.run(until=20_000)
+    for port in range(4):
+        lab.nics[0].port_down(port, lab.now)
+    lab.run(until=down_ms * 1_000_000)
+    up_at = lab.now
+    for port in range(4):
+        lab.nics[0].port_up(port, lab.now)
+    lab.run(done=lambda: bool(lab.completions[0]))
+    assert lab.completions[0][0].status is WorkStatus.SUCCESS
+    assert lab.now - up_at < 40 * lab.fabric.base_rtt_ns()
+
+
 def test_frames_on_a_port_that_is_down_are_not_believed() -> None:
     lab, _, qb, _, _ = started()
     lab.nics[4].port_down(0, lab.now)
