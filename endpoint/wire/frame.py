@@ -55,10 +55,10 @@ class ParsedFrame:
 
     Addresses are raw bytes. What is said of the outer header is said of the only one in a frame
     without encapsulation (EV formats STEV and UDP). ``ev`` is put together from the UDP source
-    port and the inner flow label. ``payload_offset`` and ``payload_length`` say where the payload is by the IPv6 length;
-    of a cut frame it is not there. ``va``, ``rkey`` and ``length`` are 0 when the cut took the
-    RETH (``has_reth`` False). Data frames have ``is_data`` True; of the control values exactly
-    one is set in any other frame.
+    port and the inner flow label. ``payload_offset`` and ``payload_length`` say where the payload
+    is by the IPv6 length; of a cut frame it is not there. ``va``, ``rkey`` and ``length`` are 0
+    when the cut took the RETH (``has_reth`` False). Data frames have ``is_data`` True; of the
+    control values exactly one is set in any other frame.
     """
 
     __slots__ = (
