@@ -25,7 +25,7 @@ packaged() {
         # venv and ensurepip are in a package of their own.
         if apt-cache show "python$version" "python$version-venv" >/dev/null 2>&1; then
             apt-get install -y -qq --no-install-recommends \
-                "python$version" "python$version-venv" >&2
+                "python$version" "python$version-venv" >/dev/null
             found && return 0
         fi
     done

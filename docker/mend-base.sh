@@ -8,7 +8,7 @@ set -eu
 PROGRAMS="p4c-bm2-ss simple_switch_grpc simple_switch_CLI"
 
 install() {
-    apt-get install -y -qq --no-install-recommends "$@" >&2
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 fail() {
@@ -32,8 +32,8 @@ packages=$(boost_packages)
 # shellcheck disable=SC2086 # a list of packages
 [ -z "$packages" ] || install $packages
 
-# p4c calls the C preprocessor; BMv2's command line is a Python program.
-install cpp python3
+# p4c calls the C preprocessor; BMv2's command line is in Python (thrift needs six).
+install cpp python3 python3-six
 simple_switch_CLI --help >/dev/null 2>&1 || install python3-thrift
 
 p4c-bm2-ss --version >&2 || fail "p4c-bm2-ss does not run"
