@@ -22,8 +22,9 @@ from endpoint.ev_states import (
     next_state,
 )
 from endpoint.probes import ProbeSchedule
-from endpoint.readmit import ReadmitPolicy
+from endpoint.readmit import ReadmitPolicy, Record
 from endpoint.rotation import Path, Rotation
+from topologies.sids import ev_plane
 
 # The two transitions that happen for every marked packet, looked up once.
 _AFTER_CONGESTION = next_state(EvState.GOOD, EvInput.CONGESTED)
@@ -185,6 +186,20 @@ class EvSet:
         cause = EvInput.LOCAL_PORT_DOWN if down_here else EvInput.PEER_PORT_DOWN
         self._change(path, cause, now_ns)
         path.record.retired(self._policy, now_ns)
+
+    def replace(self, old: int, new: int, now_ns: int) -> None:
+        """The operator puts another EV in the place of one, GOOD whatever the old one was.
+
+        ValueError when ``old`` is unknown, or ``new`` is in the set or on another plane.
+        """
+        path = self._known(old)
+        if new in self._paths or ev_plane(new) != path.plane:
+            raise ValueError(f"EV {new:#010x} cannot replace {old:#010x}")
+        self.deny(old, now_ns)
+        del self._paths[old]
+        path.ev, path.record = new, Record()
+        self._paths[new] = path
+        self.allow(new, now_ns)
 
     # -- ports --------------------------------------------------------------------------------
 

@@ -201,7 +201,7 @@ class Nic:
             stats.wrong_address += 1
             return
         if parsed.dest_qp == ENDPOINT_QP:
-            self._receive_endpoint_message(parsed, now_ns)
+            self._receive_endpoint_message(parsed, port, now_ns)
             return
         qp = self._qps.get(parsed.dest_qp)
         if qp is None:
@@ -213,7 +213,7 @@ class Nic:
         else:
             stats.icrc_errors += 1
 
-    def _receive_endpoint_message(self, frame: ParsedFrame, now_ns: int) -> None:
+    def _receive_endpoint_message(self, frame: ParsedFrame, port: int, now_ns: int) -> None:
         stats = self.stats
         if not frame.check_icrc():
             stats.icrc_errors += 1
@@ -224,7 +224,7 @@ class Nic:
             return
         stats.endpoint_messages += 1
         before = peer.ports.mask
-        if peer.receive(frame, now_ns) is not None:
+        if peer.receive(frame, port, now_ns) is not None:
             self._peer_ports_changed(peer, before, now_ns)
         self._tell(peer)
 

@@ -81,12 +81,23 @@ class Peer:
         heard = self.heard
         return self.queue_pairs[0] if heard is None else heard
 
+    def use_route(self, route: Route) -> None:
+        """Messages go another way from now on: the paths of a queue pair without SRv6."""
+        self.route = route
+        self._answers.clear()
+        self._probes.clear()
+
+    def claim_id(self) -> int:
+        """A request id of the series to this peer, for a request that is not asked for here."""
+        request_id = self._next_id
+        self._next_id = request_id + 1 & ID_MASK
+        return request_id
+
     # -- sending --------------------------------------------------------------------------------
 
     def send_ev_probe(self, asker: QueuePair, ev: int, now_ns: int) -> int:
         """Sends an EV Probe on `ev` into the queues that data meets; the request id."""
-        request_id = self._next_id
-        self._next_id = request_id + 1 & ID_MASK
+        request_id = self.claim_id()
         self._asked.pop(request_id, None)
         self._asked[request_id] = asker
         if len(self._asked) > _ASKED_REMEMBERED:
@@ -122,8 +133,9 @@ class Peer:
 
     # -- receiving ------------------------------------------------------------------------------
 
-    def receive(self, frame: ParsedFrame, now_ns: int) -> int | None:
-        """A message from this peer; the peer's usable ports if it brought news of them."""
+    def receive(self, frame: ParsedFrame, port: int, now_ns: int) -> int | None:
+        """A message from this peer, on a port (its plane); the peer's usable ports if it brought
+        news of them."""
         message = frame.endpoint
         if isinstance(message, EndpointResponse):
             self._take_response(message, frame.request_id, now_ns)
@@ -133,7 +145,7 @@ class Peer:
         update = message.op == OP_PORT_STATUS_UPDATE
         if update and self.ports.is_old(frame.request_id):
             return None
-        ev = self._speaker().reverse.answer_on(ev_plane(frame.ev))
+        ev = self._speaker().reverse.answer_on(port)
         if ev is not None:
             response = EndpointResponse(message.op, message.tx_timestamp)
             answer = self._answer_on(ev).endpoint_response(frame.request_id, response)

@@ -9,6 +9,7 @@ from typing import Any
 from endpoint import congestion
 from endpoint.congestion import CongestionControl
 from endpoint.messages import nominal_size
+from endpoint.path_plan import PathPlan
 from endpoint.readmit import ReadmitPolicy
 from endpoint.responder import ResponderConfig
 from endpoint.retry_timer import (
@@ -31,7 +32,8 @@ class QpConfig:
     them. `timeout`: exponent of the timer, 1.024 µs × 2**timeout, 0 to 24. `reorder_ns`: least
     allowance for reordering in loss rule (b), by default the time a queue at its trim threshold
     takes to drain. `base_rtt_ns`: round trip without queues. `congestion`: name of an algorithm
-    (`endpoint.congestion.names()`); `congestion_config`: its own settings, if it has any.
+    (`endpoint.congestion.names()`); `congestion_config`: its own settings, if it has any. `plan`:
+    the operator's paths, instead of all that the fabric has.
     `path_mtu`: payload bytes of its full packets, at most the fabric's.
     """
 
@@ -48,6 +50,7 @@ class QpConfig:
     base_rtt_ns: int | None = None
     reorder_ns: int | None = None
     responder: ResponderConfig = field(default_factory=ResponderConfig)
+    plan: PathPlan | None = None
     path_mtu: int | None = None
 
     def mtu(self, fabric: Fabric) -> int:

@@ -9,20 +9,19 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from endpoint.candidates import candidate_evs, choose_count
 from endpoint.control_out import ControlOut
-from endpoint.ev_set import EvSet
 from endpoint.events import Completion, EvChanged, QpChanged, WorkOpcode, WorkStatus
 from endpoint.host_services import HostServices
+from endpoint.path_plan import PlannedPath
 from endpoint.paths import Paths
 from endpoint.peer import Peer
 from endpoint.probes import ProbeBook, ProbePurpose
 from endpoint.qp_config import PeerInfo, QpConfig
+from endpoint.qp_paths import choose_paths
 from endpoint.qp_states import QpInput, QpState, QpStateError, next_state
 from endpoint.requester import Requester, RequesterConfig
 from endpoint.responder import Responder
 from endpoint.retry_timer import RetryPolicy
-from endpoint.reverse_paths import ReversePaths
 from endpoint.serial import expand
 from endpoint.stats import QpStats
 from endpoint.wire.aeth import SYNDROME_REMOTE_ACCESS_ERROR
@@ -31,6 +30,7 @@ from endpoint.wire.nack import UNEXP_EVENT, Nack
 from endpoint.wire.probe import Probe as ProbeHeader
 from endpoint.wire.sack import MARK_SKIP_ONCE, MPR_UNIT_PSNS, Sack
 from endpoint.wire.tseth import ticks
+from topologies import Fabric
 from topologies.sids import ev_plane
 
 __all__ = ["PeerInfo", "QpConfig", "QpState", "QpStateError", "QueuePair"]
@@ -75,6 +75,11 @@ class QueuePair:
         units = self.config.responder.mpr_units
         return PeerInfo(services.host_index, self.qpn, self.first_psn, host.address, units)
 
+    @property
+    def ends(self) -> tuple[Fabric, int, int]:
+        """The fabric, and the indexes of the own and the peer's NIC (connected only)."""
+        return self._services.fabric, self._services.host_index, self._peer_index
+
     def connect(self, peer: PeerInfo, now_ns: int) -> None:
         """INIT → RTR → RTS. QpStateError in any other state, ValueError for an impossible peer."""
         self.ready_to_receive(peer, now_ns)
@@ -105,26 +110,20 @@ class QueuePair:
         next_state(self.state, QpInput.PEER_KNOWN)
         near = fabric.hosts[services.host_index].t0 == fabric.hosts[peer.host_index].t0
         control = config.congestion_control(fabric, self.rtt.base_ns, same_t0=near)
-        src, dst = services.host_index, peer.host_index
-        evs_by_plane = candidate_evs(fabric, src, dst, self._rng)
-        count = choose_count(evs_by_plane) if config.evs is None else config.evs
-        self.evs = EvSet(
-            evs_by_plane,
-            count,
-            random.Random(self._rng.getrandbits(64)),
-            min_active=config.min_active,
-            readmit=config.readmit,
-        )
-        self.reverse = ReversePaths(evs_by_plane, random.Random(self._rng.getrandbits(64)))
+        self._peer_index = dst = peer.host_index
+        self.evs, self.reverse, self._planned = choose_paths(services, config, dst, self._rng)
         self.remote_address = address
         self._peer: Peer = services.peer(dst, self)
+        if self._planned is not None and self._planned.plain:
+            self._peer.use_route(self._planned)
+        route = self._planned or self._peer.route
         self.paths = Paths(
-            self.evs, self.reverse, self._peer.route, peer.qpn, services.dscp, self.rtt,
+            self.evs, self.reverse, route, peer.qpn, services.dscp, self.rtt,
             trimmable=config.trimmable,
         )  # fmt: skip
         self._congestion = control
         self._make_requester(peer.mpr_units)
-        out = ControlOut(services, self.reverse, self._peer.route, peer.qpn)
+        out = ControlOut(services, self.reverse, route, peer.qpn)
         self.responder = Responder(
             config.responder, peer.psn, services.memory, out, self.stats, self._complete
         )
@@ -160,6 +159,13 @@ class QueuePair:
             self.first_psn, self._congestion, self.rtt, self.paths, self.stats,
             self._sent_complete,
         )  # fmt: skip
+
+    def replace_path(self, old_ev: int, new: PlannedPath, now_ns: int) -> None:
+        """Another path of the plan in the place of one; ValueError as for `EvSet.replace`."""
+        assert self._planned is not None
+        self.evs.replace(old_ev, new.ev, now_ns)
+        self._planned.add(new)
+        self._services.wake(self)
 
     def _move(self, heard: QpInput, now_ns: int, reason: str = "") -> None:
         old = self.state
@@ -281,6 +287,8 @@ class QueuePair:
         return True
 
     def _take_sack(self, sack: Sack, now_ns: int) -> None:
+        if self._planned is not None:
+            sack = sack._replace(ev=self._planned.engine_ev(sack.ev))
         order = 0
         answered = None if sack.probe_id is None else self._probes.answer(sack.probe_id)
         if answered is not None:
@@ -294,6 +302,8 @@ class QueuePair:
             self._cover(now_ns)
 
     def _take_nack(self, nack: Nack, now_ns: int) -> None:
+        if self._planned is not None:
+            nack = nack._replace(ev=self._planned.engine_ev(nack.ev))
         self.requester.on_nack(nack, now_ns)
         if nack.reason == UNEXP_EVENT:
             self._check_failure(now_ns)
