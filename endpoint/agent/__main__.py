@@ -33,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
                 options.receive_buffer,
                 options.seed,
                 options.end_with_stdin,
+                options.hold_ns,
             )
         )
     except (SetupError, TopologyError) as error:
@@ -57,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--burst", type=int, metavar="N", help="frames at once, of each port")
     add("--receive-buffer", type=int, default=16 << 20, metavar="N", help="bytes of each socket")
     add("--seed", type=int, metavar="N", help="of all random choices")
+    add("--hold-ns", type=int, default=0, metavar="N", help="hold received frames back so long")
     add("--end-with-stdin", action="store_true", help="end when standard input does")
     add("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return parser

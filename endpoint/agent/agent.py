@@ -34,7 +34,7 @@ class AgentSettings:
     """`ports`: interface names by plane. `rate_bps`: bits per second of each port, framing
     overhead counted, by default the fabric's; `rate_fps`: data frames per second, 0 for no limit;
     `burst`: frames, by default fitting the rate. `receive_bytes`: of each socket. `seed`: of all
-    random choices, by default a fresh one."""
+    random choices, by default a fresh one. `hold_ns`: how long received frames are held back."""
 
     fabric: Fabric
     host: str
@@ -46,6 +46,7 @@ class AgentSettings:
     receive_bytes: int = 16 << 20
     seed: int | None = None
     end_with_stdin: bool = False
+    hold_ns: int = 0
 
 
 class Agent:
@@ -64,7 +65,7 @@ class Agent:
         self._commands = CommandQueue()
         self._links = LinkMonitor()
         self.host = AgentHost(nic, _open_ports(settings))
-        self._loop = AgentLoop(self.host, self._links, self._commands)
+        self._loop = AgentLoop(self.host, self._links, self._commands, settings.hold_ns)
         self._loop.start()
         if settings.end_with_stdin:
             if sys.stdin is None or sys.stdin.closed:

@@ -19,6 +19,7 @@ from typing import Protocol
 
 from endpoint.agent.arrivals import Arrival, ArrivalOrder
 from endpoint.agent.commands import CommandQueue
+from endpoint.agent.delay_line import DelayLine
 from endpoint.agent.drops import DropWatch
 from endpoint.agent.errors import SetupError
 from endpoint.agent.host import AgentHost
@@ -47,7 +48,11 @@ class Readable(Protocol):
 class AgentLoop:
     """`start`, then `run` until `stop`. `watch` adds something else to wait for."""
 
-    def __init__(self, host: AgentHost, links: LinkMonitor, commands: CommandQueue) -> None:
+    def __init__(
+        self, host: AgentHost, links: LinkMonitor, commands: CommandQueue, hold_ns: int = 0
+    ) -> None:
+        """`hold_ns`: how long received frames are held back."""
+        self._delay = DelayLine(hold_ns) if hold_ns else None
         self._host = host
         self._nic = host.nic
         self._ports: Sequence[NicPort] = host.ports
@@ -109,8 +114,14 @@ class AgentLoop:
     def _feed(self, readable: Sequence[Readable]) -> None:
         if self._order.more or any(isinstance(source, NicPort) for source in readable):
             arrivals = self._order.collect(self._ports, time_ns())
-            if arrivals:
+            if self._delay is not None:
+                self._delay.add(arrivals)
+            elif arrivals:
                 self._deliver(arrivals)
+        if self._delay is not None:
+            due = self._delay.due(time_ns())
+            if due:
+                self._deliver(due)
         for source in readable:
             if source is self._commands:
                 self._commands.run(monotonic_ns())
@@ -193,4 +204,9 @@ class AgentLoop:
                 ready_ns = port.pacer.ready_ns()
                 if ready_ns < due_ns:
                     due_ns = ready_ns
-        return max(0, due_ns - now_ns) / 1e9
+        wait_ns = max(0, due_ns - now_ns)
+        if self._delay is not None:
+            held_ns = self._delay.wait_ns(time_ns())
+            if held_ns is not None and held_ns < wait_ns:
+                wait_ns = held_ns
+        return wait_ns / 1e9
