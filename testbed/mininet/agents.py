@@ -51,13 +51,15 @@ def data_frames_per_second(fabric: Fabric, switch_kind: str) -> int:
 class Agents:
     """Agents of these hosts of a built fabric; a context manager that ends them.
 
+    `hold_ns`: how long they hold received frames back (`testbed.mininet.scaling.hold_ns`).
     `clients` are by host name. Raises MininetWorldError.
     """
 
-    def __init__(self, net: FabricNet, hosts: Sequence[str], seed: int) -> None:
+    def __init__(self, net: FabricNet, hosts: Sequence[str], seed: int, hold_ns: int) -> None:
         self._net = net
         self._hosts = list(hosts)
         self._seed = seed
+        self._hold_ns = hold_ns
         self._stack = ExitStack()
         self.processes: dict[str, AgentProcess] = {}
         self.clients: dict[str, AgentClient] = {}
@@ -90,6 +92,7 @@ class Agents:
                 *("--seed", str(self._seed * 65537 + index)),
                 *("--rate-fps", str(data_frames_per_second(net.fabric, net.switch_kind))),
                 *("--burst", str(BURST_FRAMES)),
+                *("--hold-ns", str(self._hold_ns)),
             ),
         )
         return command, net.logs / f"{host}.log"

@@ -28,12 +28,14 @@ class LiveFabric:
         *,
         logs: Path,
         seed: int,
+        hold_ns: int,
         say: Say,
         hosts: Sequence[str] | None = None,
     ) -> None:
         self.fabric = fabric
         self.switch_kind = switch_kind
         self.seed = seed
+        self._hold_ns = hold_ns
         self.used = False
         """Whether traffic has passed, so that counters do not start from 0."""
         self._logs = logs
@@ -51,7 +53,9 @@ class LiveFabric:
                 FabricNet(self.fabric, self.switch_kind, self.run, self._logs, self._say)
             )
             self._say(f"starting {len(self._hosts)} host agents")
-            self.agents = stack.enter_context(Agents(self.net, self._hosts, self.seed))
+            self.agents = stack.enter_context(
+                Agents(self.net, self._hosts, self.seed, self._hold_ns)
+            )
             self._stack = stack.pop_all()
         return self
 

@@ -37,8 +37,8 @@ def slow_motion(described: Fabric, nic_rate_bps: float, path_rtt_ns: int) -> Slo
     """The described fabric with NIC ports of `nic_rate_bps` bits per second.
 
     Rates are divided and delays multiplied by the same factor, so that everything counted in
-    packets stays as it was. Software does not wait on links, it takes time of its own instead:
-    `path_rtt_ns`, over the longest path and back, which delays must not be below.
+    packets stays as it was. Software takes time of its own: `path_rtt_ns`, over the longest path
+    and back, which delays must not be below.
     """
     spec = described.spec
     factor = described.nic_rate_bps / nic_rate_bps
@@ -52,6 +52,17 @@ def slow_motion(described: Fabric, nic_rate_bps: float, path_rtt_ns: int) -> Slo
     fabric = Fabric(spec.model_copy(update={"rate_gbps": rates, "delay_ns": delays}))
     scale = fabric.base_rtt_ns() / described.base_rtt_ns()
     return SlowMotion(fabric, round(scale, 3))
+
+
+def hold_ns(fabric: Fabric, path_rtt_ns: int) -> int:
+    """How long hosts hold received frames back, so that the longest path takes as long as its
+    links' delays say: interfaces of one machine have none.
+
+    `path_rtt_ns`: what software takes there and back by itself.
+    """
+    delay = fabric.spec.delay_ns
+    one_way_ns = 2 * delay.nic_t0 + (0 if fabric.spec.t0s == 1 else 2 * delay.t0_t1)
+    return max(0, one_way_ns - path_rtt_ns // 2)
 
 
 def scale_scenario(scenario: Scenario, time_scale: float) -> Scenario:

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one scenario with real packets and judges it: what `mrc run --world mininet` does."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import topologies
+from controller.limits import not_installable
+from testbed.expectations import judge
+from testbed.mininet import requirements
+from testbed.mininet.bmv2 import PROGRAM
+from testbed.mininet.calibration import (
+    Costs,
+    check_rates,
+    load_costs,
+    most_nic_rate_bps,
+    store_costs,
+)
+from testbed.mininet.flows import hosts_of
+from testbed.mininet.harvest import Harvest
+from testbed.mininet.live import LiveFabric
+from testbed.mininet.measure_machine import measure
+from testbed.mininet.net import Say
+from testbed.mininet.scaling import SlowMotion, hold_ns, scale_scenario, slow_motion
+from testbed.mininet.scenario_run import Progress, ScenarioRun
+from testbed.mininet.switch_figures import RECEIVED
+from testbed.results import Environment, RunResult, environment, write_results
+from testbed.run import check_names
+from testbed.scenario import Scenario, ScenarioError
+from testbed.workload import pairs
+from topologies.fabric import Fabric
+
+LOGS = "logs"
+"""Folder of the logs of switches and agents, in the results folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class MininetOptions:
+    """`switch`: bmv2 or soft, None for BMv2 where it is there. `as_described`: refuse rates that
+    this machine cannot carry, where they would otherwise be lowered."""
+
+    switch: str | None = None
+    as_described: bool = False
+
+
+def known_costs(switch_kind: str, logs: Path, say: Say) -> Costs:
+    """What was measured on this machine, measured now if it never was."""
+    costs = load_costs(switch_kind)
+    if costs is None:
+        say(f"this machine has not been measured with {switch_kind} switches: measuring it once")
+        costs = measure(switch_kind, logs / "calibration", say)
+        store_costs(switch_kind, costs)
+    return costs
+
+
+def made_bearable(
+    described: Fabric, senders: int, switch_kind: str, costs: Costs, *, as_described: bool
+) -> SlowMotion:
+    """The fabric as described where this machine carries it, else in slow motion.
+
+    NotReady with `as_described`, where it does not carry it.
+    """
+    if as_described:
+        check_rates(described, senders, switch_kind, costs)
+    most = most_nic_rate_bps(described, senders, switch_kind, costs)
+    if described.nic_rate_bps <= most:
+        return SlowMotion(described, 1.0)
+    return slow_motion(described, _three_digits(most), _path_rtt_ns(costs))
+
+
+def run_in_mininet(
+    scenario: Scenario,
+    options: MininetOptions,
+    *,
+    seed: int,
+    results_dir: Path,
+    capture: Sequence[str] = (),
+    progress: Progress | None = None,
+    say: Say = lambda text: None,
+) -> RunResult:
+    """Run a scenario to its end and write its results.
+
+    ScenarioError or TopologyError for bad input, MininetWorldError when this machine cannot run
+    it or something broke that no fault has broken.
+    """
+    kind = requirements.choose_switch(options.switch)
+    requirements.check(kind)
+    described = topologies.load(scenario.topology)
+    _check(scenario, described, capture)
+    started = time.perf_counter()
+    costs = known_costs(kind, results_dir / LOGS, say)
+    hosts = [host.name for host in described.hosts]
+    senders = most_ends(scenario, hosts, seed)
+    slow = made_bearable(described, senders, kind, costs, as_described=options.as_described)
+    say(_speed(slow, kind))
+    scaled = scale_scenario(scenario, slow.time_scale)
+    with ExitStack() as stack:
+        live = stack.enter_context(
+            LiveFabric(
+                slow.fabric,
+                kind,
+                logs=results_dir / LOGS,
+                seed=seed,
+                hold_ns=hold_ns(slow.fabric, _path_rtt_ns(costs)),
+                say=say,
+                hosts=hosts_of(scenario, hosts, seed),
+            )
+        )
+        for link in capture:
+            stack.callback(live.capture(link, results_dir).close)
+        say("running")
+        run = ScenarioRun(live, scaled, seed, live.run.path)
+        run.run(progress)
+        result = Harvest(run, described, slow.time_scale).result()
+    result.checks = judge(result, scaled.expect)
+    result.passed = all(check.ok for check in result.checks)
+    surroundings = _environment(run, kind, time.perf_counter() - started)
+    write_results(results_dir, result, surroundings)
+    return result
+
+
+def most_ends(scenario: Scenario, hosts: Sequence[str], seed: int) -> int:
+    """Hosts that send, or hosts that receive, whichever are more."""
+    ends = pairs(scenario.workload, hosts, seed)
+    return max(len({a for _, a, _ in ends}), len({b for _, _, b in ends}))
+
+
+def _check(scenario: Scenario, fabric: Fabric, capture: Sequence[str]) -> None:
+    reason = not_installable(fabric)
+    if reason is not None:
+        raise ScenarioError(f"{scenario.name}: topology: {reason}")
+    check_names(scenario, fabric, capture)
+
+
+def _speed(slow: SlowMotion, switch_kind: str) -> str:
+    rate = slow.fabric.nic_rate_bps / 1e6
+    base = slow.fabric.base_rtt_ns() / 1e6
+    if slow.time_scale == 1:
+        return f"switches: {switch_kind}; rates and delays as described"
+    return (
+        f"switches: {switch_kind}; NIC ports of {rate:.3g} Mb/s, base round trip {base:.3g} ms: "
+        f"the described fabric slowed down {slow.time_scale:,.0f} times"
+    )
+
+
+def _path_rtt_ns(costs: Costs) -> int:
+    return round(costs.path_rtt_us * 1000)
+
+
+def _three_digits(rate: float) -> float:
+    return float(f"{rate:.3g}")
+
+
+def _environment(run: ScenarioRun, switch_kind: str, wall_seconds: float) -> Environment:
+    received = sum(
+        value.packets for table in run.counters.values() for value in table[RECEIVED].values()
+    )
+    told = sum(len(samples) for samples in run.samples.values()) + len(run.events)
+    found = environment(wall_seconds=wall_seconds, events=told, packet_hops=received)
+    from mininet.net import VERSION  # Mininet's Python part is not there where this is not run
+
+    found.versions["mininet"] = VERSION
+    if switch_kind == "bmv2":
+        found.versions[PROGRAM] = bmv2_version()
+    return found
+
+
+def bmv2_version() -> str:
+    """What simple_switch_grpc says of itself."""
+    if shutil.which(PROGRAM) is None:
+        return "not there"
+    said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=False)
+    return said.stdout.strip().splitlines()[-1] if said.stdout.strip() else "unknown"
