@@ -41,17 +41,19 @@ class LossRule(enum.Enum):
 
 
 IN_FLIGHT = Fate.IN_FLIGHT
+_SENDINGS_KNOWN = 32
 
 
 class Transmission:
     """One sending of one PSN. `order` counts the sendings of the queue pair, probes included.
 
     `keeps_order` is false for a frame too short to be cut: it may travel in the trimmed class
-    and overtake data of its own path, so it proves nothing under rule (a).
+    and overtake data of its own path, so it proves nothing under rule (a). `prior` is the sending
+    before it of the same PSN; `known` is how many of them can be reached that way, itself counted.
     """
 
-    __slots__ = ("ev", "fate", "keeps_order", "message", "missing", "order", "prior", "psn",
-                 "rule", "sent_ns", "size", "tick")  # fmt: skip
+    __slots__ = ("ev", "fate", "keeps_order", "known", "message", "missing", "order", "prior",
+                 "psn", "rule", "sent_ns", "size", "tick")  # fmt: skip
 
     def __init__(
         self,
@@ -74,9 +76,23 @@ class Transmission:
         self.tick = tick
         self.keeps_order = keeps_order
         self.prior = prior
+        self.known = 1
+        if prior is not None:
+            self.known = prior.known + 1
+            if self.known > 2 * _SENDINGS_KNOWN:
+                self._forget_old()
         self.fate = IN_FLIGHT
         self.missing = False
         self.rule: LossRule | None = None
+
+    def _forget_old(self) -> None:
+        """A receiver may refuse one PSN for ever; its first sendings are of no interest then."""
+        self.known = _SENDINGS_KNOWN
+        oldest = self
+        for _ in range(_SENDINGS_KNOWN - 1):
+            assert oldest.prior is not None
+            oldest = oldest.prior
+        oldest.prior = None
 
 
 class LossDetector:

@@ -211,9 +211,12 @@ class Requester:
         # The cause comes last: a SACK may have overtaken those of packets that arrived before it
         # on the same path, and must not let rule (a) find them lost while it says they are there.
         board.advance(cack, now_ns, lost, cause)
-        if sack.bitmap:
-            base = cack + sack.sack_offset
-            board.take_bitmap(sack.bitmap, base, self._next_psn, cause_order, now_ns, lost, cause)
+        answers_probe = sack.probe_id is not None
+        if sack.bitmap or answers_probe:
+            board.take_bitmap(
+                sack.bitmap, cack + sack.sack_offset, self._next_psn, cause_order, now_ns, lost,
+                cause, answers_probe=answers_probe,
+            )  # fmt: skip
         if cause is not None:
             board.settle(cause, exact, now_ns)
         board.overtaken(lost)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from endpoint.loss import LossDetector, Transmission
 from endpoint.serial import expand
-from endpoint.wire.sack import RCVD_UNIT_BYTES
+from endpoint.wire.sack import BITMAP_BITS, RCVD_UNIT_BYTES
 
 Settled = Callable[[Transmission, int], None]
 """Called once for each PSN acknowledged: its latest transmission (its fate still what it was
@@ -78,10 +78,17 @@ class Scoreboard:
         now_ns: int,
         lost: list[Transmission],
         cause: int | None = None,
+        *,
+        answers_probe: bool = False,
     ) -> None:
         """A SACK's bitmap, bit 0 standing for PSN `base`; PSNs from `sent_psns` on were never
         sent, and their bits are ignored. `cause_order` is that of the transmission or probe that
-        caused the SACK, 0 when unknown: then gaps tell nothing. `cause` as for `advance`."""
+        caused the SACK, 0 when unknown: then gaps tell nothing. `cause` as for `advance`.
+
+        A SACK covers what lies below its highest bit; one of those that answer a probe covers
+        all its 64 PSNs, as far as a later PSN is known to have arrived. Otherwise 64 lost in a
+        row, with no bit set among them, would never be covered.
+        """
         self._shown = 0
         shift = base - self.cack - 1  # negative for a bitmap that is older than our cack
         seen = bitmap << shift if shift >= 0 else bitmap >> -shift
@@ -94,10 +101,13 @@ class Scoreboard:
             psn = self.cack + low.bit_length()
             if psn != cause:
                 self.settle(psn, None, now_ns)
-        if cause_order == 0 or seen == 0:
+        end = seen.bit_length() - 1
+        if answers_probe:
+            end = max(end, min(shift + BITMAP_BITS, self._acked.bit_length() - 1))
+        if cause_order == 0 or end <= 0:
             return
         below_base = (1 << shift) - 1 if shift > 0 else 0
-        covered = ((1 << (seen.bit_length() - 1)) - 1) & ~below_base
+        covered = ((1 << end) - 1) & ~below_base
         self._shown = covered & ~self._acked
         holes = self._shown & ~self._missing
         while holes:

@@ -203,3 +203,16 @@ def test_queues_do_not_grow_with_what_is_settled() -> None:
     assert len(s.detector._by_time) <= 1
     assert len(s.detector._by_ev[A]) <= 1
     assert not s.detector.current
+
+
+def test_of_a_psn_that_is_sent_for_ever_the_last_sendings_are_known() -> None:
+    detector = LossDetector()
+    prior = None
+    for order in range(1, 1_001):
+        sent = Transmission(0, MESSAGE, order, order, order, 100, order, True, prior)
+        detector.sent(sent)
+        assert detector.settle_nacked(sent)
+        prior = sent
+    known = [tick for tick in range(1, 1_001) if detector.find(0, tick, tick)]
+    assert known == list(range(1_001 - len(known), 1_001))
+    assert 32 <= len(known) <= 64

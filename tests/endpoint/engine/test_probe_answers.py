@@ -5,11 +5,16 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from engine_lab import Lab, Sent
 
 from endpoint.ev_states import EvState
+from endpoint.loss import Transmission
+from endpoint.messages import Message
 from endpoint.probes import ProbePurpose
-from endpoint.queue_pair import QueuePair
+from endpoint.queue_pair import QpConfig, QueuePair
+from endpoint.responder import ResponderConfig
+from endpoint.scoreboard import Scoreboard
 from endpoint.wire import opcodes
 
 
@@ -72,3 +77,48 @@ def test_an_answer_that_comes_late_still_acknowledges() -> None:
     assert qa.stats.timeouts == 0
     assert [c.wr_id for c in lab.completions[0]] == [1]
     assert qa.evs.state(ev) is EvState.ASSUMED_BAD
+
+
+@pytest.mark.parametrize("run", [64, 127, 300])
+def test_any_number_of_losses_in_a_row_is_repaired_without_the_timer(run: int) -> None:
+    """Of more than 64 in a row, some are in no bitmap that has a later arrival in it too."""
+    lab = Lab(line=330, delay=30_000)
+    lab.keep = False
+    count = iter(range(1_000_000))
+    repaired: list[int] = []
+
+    def rule(sent: Sent):
+        if sent.source or not sent.parsed.is_data:
+            return None
+        if sent.parsed.rtx:
+            repaired.append(sent.now)
+            return None
+        return [] if 100 <= next(count) < 100 + run else None
+
+    lab.rule(rule)
+    config = QpConfig(base_rtt_ns=60_000, timeout=12, responder=ResponderConfig(mpr_units=16))
+    qa, qb = lab.pair(config=config)
+    size = 800 * 4096
+    region = lab.region(4, size)
+    qa.post_write(1, bytes(size), region.va, region.rkey, now_ns=0)
+    lab.run(done=lambda: bool(lab.completions[0]))
+    assert qa.stats.timeouts == 0
+    assert qa.stats.lost == run and qb.stats.duplicates == 0
+    assert max(repaired) - min(repaired) < 3 * qa.rtt.loss_delay_ns
+
+
+def test_an_answer_covers_no_psn_beyond_the_newest_known_arrival() -> None:
+    board = Scoreboard(0, lambda latest, now: None)
+    message = Message(0, memoryview(bytes(100)), 0, 0, None, 1, 0, 0, 0)
+    for psn in range(100):
+        board.loss.sent(Transmission(psn, message, 7, psn, psn + 1, 1, 0, True, None))
+    lost: list[Transmission] = []
+    board.take_bitmap(1 << 7, 73, 100, 0, 200, lost)  # PSN 80 has arrived
+    board.take_bitmap(0, 0, 100, 50, 300, lost, answers_probe=True)
+    missing = [psn for psn, sent in board.loss.current.items() if sent.missing]
+    assert missing == list(range(49))  # what was sent before the probe
+    board.take_bitmap(0, 64, 100, 1_000, 300, lost, answers_probe=True)
+    missing = [psn for psn, sent in board.loss.current.items() if sent.missing]
+    assert missing == [*range(49), *range(64, 80)]
+    board.take_bitmap(0, 0, 100, 1_000, 400, lost)  # no answer to a probe: nothing is covered
+    assert [psn for psn, sent in board.loss.current.items() if sent.missing] == missing
