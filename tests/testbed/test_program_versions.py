@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results name the versions of p4c and BMv2 that were on the PATH, and do not fail for a sick one."""
+"""Results name the versions of p4c and BMv2 on the PATH, whatever state those programs are in."""
 
 import shutil
 
