@@ -12,6 +12,9 @@ from heapq import heappop, heappush, heapreplace
 
 from endpoint.queue_pair import QueuePair
 
+_FEW = 16
+"""Outdated heap entries that are not worth clearing out."""
+
 
 class QpTimers:
     """`owners` is the live table of queue pairs by number; ones that left it are forgotten."""
@@ -50,13 +53,17 @@ class QpTimers:
     def _look_again(self) -> None:
         for qpn in self._changed:
             owner = self._owners.get(qpn)
-            due = None if owner is None else owner.next_timer_ns()
-            self._due[qpn] = due
+            if owner is None:
+                self._due.pop(qpn, None)
+                continue
+            due = self._due[qpn] = owner.next_timer_ns()
             armed = self._entry.get(qpn)
             if due is not None and (armed is None or due < armed):
                 self._entry[qpn] = due
                 heappush(self._heap, (due, qpn))
         self._changed.clear()
+        if len(self._heap) > 2 * len(self._entry) + _FEW:
+            self._heap = sorted((due, qpn) for qpn, due in self._entry.items())
 
     def due(self, now_ns: int) -> list[QueuePair]:
         """The queue pairs to be called now; each must be reported as changed afterwards."""

@@ -46,6 +46,26 @@ def test_the_earliest_timer_is_that_of_a_plain_search(steps: list) -> None:
     assert sorted(map(id, called)) == sorted(map(id, expected))
 
 
+def test_timers_that_go_to_and_fro_and_owners_that_go_leave_nothing_behind() -> None:
+    owners = {qpn: Owner() for qpn in range(3)}
+    timers = QpTimers(owners)  # type: ignore[arg-type]
+    for now in range(1_000):
+        for owner in owners.values():  # far away, then near, then called
+            owner.due = 10**10
+        for qpn in owners:
+            timers.changed(qpn)
+        assert timers.next_ns() == 10**10
+        owners[now % 3].due = now
+        timers.changed(now % 3)
+        assert timers.due(now) == [owners[now % 3]]
+    assert len(timers._heap) < 50
+    owners.clear()
+    for qpn in range(3):
+        timers.changed(qpn)
+    assert timers.next_ns() is None
+    assert not timers._due and not timers._entry and not timers._heap
+
+
 def test_states_follow_the_table_and_nothing_else() -> None:
     for state in QpState:
         for heard in QpInput:
