@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,13 +16,11 @@ from endpoint.agent.client import AgentClient, connect_pair
 from endpoint.agent.process import AgentCommand, start_agents
 from endpoint.agent.values import QpInfo, QpOptions, Region
 from testbed.mininet.interfaces import interface_name, interfaces_of, mtu
-from topologies import Fabric, load
+from topologies import load
 
 # A process that is not scheduled for some milliseconds is ordinary where processors are shared.
 PATIENT = QpOptions(base_rtt_ns=8_000_000, timeout=17)
 _START_S = 60
-
-Configure = Callable[[Namespace, Fabric, str], None]
 
 
 class FabricLab:
@@ -30,7 +28,7 @@ class FabricLab:
     the others run the P4 program, as `kind` (`soft` or `bmv2`)."""
 
     def __init__(
-        self, description: str, kernel: Mapping[str, Configure], kind: str, folder: Path
+        self, description: str, kernel: Mapping[str, kernel_node.Configure], kind: str, folder: Path
     ) -> None:
         self.folder = folder
         self._yaml = folder / "fabric.yaml"

@@ -15,7 +15,7 @@ An adjacency is a neighbour with a fixed MAC address, so that frames leave as th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from ipaddress import IPv6Address
 
 from namespaces import CommandFailed, Namespace
@@ -25,6 +25,8 @@ from testbed.mininet.interfaces import interface_name
 from topologies import Fabric, sids
 
 FLAVOR = ("flavors", "next-csid", "lblen", "32", "nflen", "16")
+Configure = Callable[[Namespace, Fabric, str], None]
+
 _ADJACENCIES = int(IPv6Address("fd4d:ad5a::"))
 _NEIGHBOURS = int(IPv6Address("fe80::"))
 _COUNT = re.compile(r"packets (\d+)")
@@ -32,9 +34,7 @@ _COUNT = re.compile(r"packets (\d+)")
 
 def prepare(namespace: Namespace) -> None:
     """Make a fresh namespace a router that never speaks of its own accord."""
-    namespace.settings(
-        forwarding=1, seg6_enabled=1, accept_ra=0, autoconf=0, accept_dad=0, addr_gen_mode=1
-    )
+    namespace.settings(forwarding=1, accept_ra=0, autoconf=0, accept_dad=0, addr_gen_mode=1)
 
 
 def missing() -> str | None:

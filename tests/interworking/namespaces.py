@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 from testbed.mininet.interfaces import OFFLOADS
 
 _CLONE_NEWNET = 0x40000000
-_PROGRAMS = ("ip", "ethtool", "nsenter", "unshare", "sysctl")
+_PROGRAMS = ("ip", "ethtool", "nsenter", "setpriv", "sysctl", "unshare")
 _COMMAND_S = 20
 
 _Made = TypeVar("_Made")
@@ -84,8 +84,9 @@ class Namespace:
         return done.stdout
 
     def spawn(self, command: Sequence[str], **params: Any) -> subprocess.Popen[bytes]:
-        """Start a command here, in a session of its own."""
-        return subprocess.Popen([*self.enter, *command], start_new_session=True, **params)
+        """Start a command here, in a session of its own; it ends with this process."""
+        bound = ("setpriv", "--pdeathsig", "KILL", *self.enter)
+        return subprocess.Popen([*bound, *command], start_new_session=True, **params)
 
     def make(self, create: Callable[[], _Made]) -> _Made:
         """What `create` returns when called here: a socket stays in its namespace."""

@@ -43,14 +43,25 @@ Result = tuple[int, bytes]
 
 
 class OneNode:
-    """A context manager; `kind` is `kernel`, `soft` or `bmv2`."""
+    """A context manager; `kind` is `kernel`, `soft` or `bmv2`.
 
-    def __init__(self, kind: str, fabric: Fabric, switch: str, folder: Path) -> None:
+    `configure`: what gives a kernel its routes.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        fabric: Fabric,
+        switch: str,
+        folder: Path,
+        configure: kernel_node.Configure = kernel_node.configure,
+    ) -> None:
         self.kind = kind
         self.fabric = fabric
         self.switch = switch
         self.ports = list(fabric.switch_ports(fabric.switch(switch)))
         self._folder = folder
+        self._configure = configure
         self._stack = Namespaces()
         self._next = 1
 
@@ -87,7 +98,7 @@ class OneNode:
         for wire in self._wires.values():
             self._stack.callback(wire.close)
         if self.kind == KERNEL:
-            kernel_node.configure(self.namespace, fabric, switch)
+            self._configure(self.namespace, fabric, switch)
         else:
             start_switch(self._stack, self.kind, fabric, switch, self.namespace, self._folder)
 
@@ -108,11 +119,10 @@ class OneNode:
 
     def neighbour(self, port: int) -> int:
         """The uSID of the switch or NIC at one of its ports."""
-        far = self.fabric.neighbour(self.switch, port)
-        if far.node.startswith("h"):
-            plane = self.fabric.switch(self.switch).plane
-            return sids.usid(plane, sids.TIER_NIC, port - 1)
-        return self.fabric.switch(far.node).usid
+        switch = self.fabric.switch(self.switch)
+        if self.fabric.faces_nic(switch, port):
+            return sids.usid(switch.plane, sids.TIER_NIC, port - 1)
+        return self.fabric.switch(self.fabric.neighbour(self.switch, port).node).usid
 
     # -- frames -------------------------------------------------------------------------------
 
