@@ -7,6 +7,7 @@ plane.
 
 import argparse
 import logging
+import os
 import random
 import re
 import signal
@@ -93,7 +94,9 @@ def _settings(options: argparse.Namespace) -> QueueSettings:
 
 
 def _wait_for_stdin(stop: Callable[[], None]) -> None:
-    sys.stdin.buffer.read()
+    # Not the buffered reader: a thread that waits in it cannot be left behind at the end.
+    while os.read(0, 4096):
+        pass
     stop()
 
 

@@ -143,7 +143,7 @@ class NetBreaker:
 
     def _begin(self, occurrence: int, place: str, cause: str, rules: list[DropRule]) -> Damage:
         drops = Drops(f"mrc{occurrence}", rules)
-        damage = Damage(place, cause, drops, [drops.remove])
+        damage = Damage(place, cause, drops, repairs=[drops.remove])
         self._damage[occurrence] = damage
         drops.insert()
         return damage
