@@ -78,22 +78,25 @@ class ExerciseBook:
                 others.append(completion)
                 continue
             running.exercise.hear(completion, now_ns)
-            if running.exercise.done:
-                self._remove(running)
+            self._look(running)
         return others
 
     def end(self, running: RunningExercise, reason: str) -> None:
-        """Ends one, unless it has ended; what it had posted goes on by itself."""
+        """Ends one, unless it has ended. Its queue pairs are free again when what it had posted
+        has completed."""
         if not running.exercise.done:
             running.exercise.end(reason)
-            self._remove(running)
+        self._look(running)
 
     def close(self) -> None:
         """Ends all."""
         for running in list(self._by_qpn.values()):
             self.end(running, "the agent is shutting down")
 
-    def _remove(self, running: RunningExercise) -> None:
-        for qpn in running.exercise.qpns:
-            self._by_qpn.pop(qpn, None)
-        running.result.set_result(running.exercise.result())
+    def _look(self, running: RunningExercise) -> None:
+        exercise = running.exercise
+        if exercise.done and not running.result.done():
+            running.result.set_result(exercise.result())
+        if exercise.drained:
+            for qpn in exercise.qpns:
+                self._by_qpn.pop(qpn, None)

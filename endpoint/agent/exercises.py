@@ -22,7 +22,9 @@ from endpoint.qp_states import QpStateError
 from endpoint.queue_pair import QueuePair
 
 _SIGNED_LONG_LONG = "q"
-_IMM_MASK = 0xFFFF_FFFF
+_IMM_MASK = 0x7FFF_FFFF
+LAST = 0xFFFF_FFFF
+"""Immediate of the write after which a `Ping` sends no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class Record:
 
 
 class Exercise(ABC):
-    """All completions of its queue pairs go to `hear`, from `start` until `done`."""
+    """All completions of its queue pairs go to `hear`, from `start` until it is `drained`."""
 
     def __init__(self, lanes: Sequence[Lane], extent: Extent) -> None:
         self.done = False
@@ -107,6 +109,11 @@ class Exercise(ABC):
         """Its queue pairs."""
         return list(self._lanes)
 
+    @property
+    def drained(self) -> bool:
+        """Whether it is done and nothing that it posted is open."""
+        return self.done and not self._open
+
     def start(self, now_ns: int) -> None:
         """Posts what comes first."""
         self.record.start(now_ns)
@@ -114,20 +121,22 @@ class Exercise(ABC):
 
     def hear(self, completion: Completion, now_ns: int) -> None:
         """A completion of one of its queue pairs; posts what follows from it."""
+        received = completion.opcode is WorkOpcode.RECV_WRITE_IMM
+        if not received:
+            self._open -= 1
         if self.done:
             return
         if completion.status is not WorkStatus.SUCCESS:
             self.end(f"QP {completion.qpn}: {completion.opcode.value} {completion.status.value}")
             return
         try:
-            if completion.opcode is WorkOpcode.RECV_WRITE_IMM:
+            if received:
                 self._received(completion, now_ns)
             else:
-                self._open -= 1
                 self._written(self._lanes[completion.qpn], now_ns)
         except QpStateError as error:  # destroyed since it completed
             self.end(str(error))
-        if not self._open and self._finished(now_ns):
+        if not self._open and self._finished():
             self.done = True
 
     def end(self, error: str) -> None:
@@ -140,8 +149,8 @@ class Exercise(ABC):
         return self.record.result(self.error)
 
     def _post(self, lane: Lane, number: int, imm: int | None, now_ns: int) -> None:
-        self._open += 1
         lane.post(number, imm, now_ns)
+        self._open += 1
 
     def _in_time(self, posted: int, now_ns: int) -> bool:
         """Whether one more iteration may begin after `posted` of them."""
@@ -159,7 +168,7 @@ class Exercise(ABC):
         self.end(f"QP {completion.qpn}: a WRITE with immediate that nobody waited for")
 
     @abstractmethod
-    def _finished(self, now_ns: int) -> bool:
+    def _finished(self) -> bool:
         """Whether nothing more will be posted, now that nothing is open."""
 
 
@@ -188,53 +197,56 @@ class Stream(Exercise):
         self.record.completed(now_ns)
         self._next(lane, now_ns)
 
-    def _finished(self, now_ns: int) -> bool:
+    def _finished(self) -> bool:
         return True  # a write that completes is followed by the next one at once
 
 
 class Ping(Exercise):
     """Writes, waits for the answer, writes again. An iteration is a round trip, from posting to
-    the answer's arrival. One lane."""
+    the answer's arrival. One lane. The last write says so, and the one at the other end is done."""
 
     def __init__(self, lane: Lane, extent: Extent) -> None:
         super().__init__([lane], extent)
         self._lane = lane
         self._sent = 0
-        self._answered = 0
+        self._awaited: int | None = None  # immediate of the answer
 
     def _begin(self, now_ns: int) -> None:
         self._next(now_ns)
 
     def _next(self, now_ns: int) -> None:
-        if self._in_time(self._sent, now_ns):
-            self._lane.qp.post_recv(self._sent, now_ns)
-            self.record.posted(now_ns)
-            self._post(self._lane, self._sent, self._sent & _IMM_MASK, now_ns)
-            self._sent += 1
+        more = self._in_time(self._sent + 1, now_ns)
+        self._awaited = self._sent & _IMM_MASK if more else LAST
+        self._lane.qp.post_recv(self._sent, now_ns)
+        self.record.posted(now_ns)
+        self._post(self._lane, self._sent, self._awaited, now_ns)
+        self._sent += 1
 
     def _received(self, completion: Completion, now_ns: int) -> None:
-        if completion.imm != self._answered & _IMM_MASK:
-            self.end(f"QP {completion.qpn}: answer {completion.imm} to write {self._answered}")
+        awaited = self._awaited
+        if completion.imm != awaited:
+            self.end(f"QP {completion.qpn}: answer {completion.imm}, awaited was {awaited}")
             return
-        self._answered += 1
+        self._awaited = None
         self.record.completed(now_ns)
-        self._next(now_ns)
+        if awaited != LAST:
+            self._next(now_ns)
 
     def _written(self, lane: Lane, now_ns: int) -> None:
         pass  # acknowledged; what counts is the answer
 
-    def _finished(self, now_ns: int) -> bool:
-        return self._answered == self._sent
+    def _finished(self) -> bool:
+        return self._awaited is None
 
 
 class Pong(Exercise):
-    """Answers every write with one that carries the same immediate. One lane. Without iterations
-    it answers until it is ended."""
+    """Answers every write with one that carries the same immediate, up to the last. One lane."""
 
-    def __init__(self, lane: Lane, iterations: int) -> None:
-        super().__init__([lane], Extent(iterations))
+    def __init__(self, lane: Lane) -> None:
+        super().__init__([lane], Extent())
         self._lane = lane
         self._answered = 0
+        self._heard_last = False
 
     def _begin(self, now_ns: int) -> None:
         self._lane.qp.post_recv(0, now_ns)
@@ -242,18 +254,16 @@ class Pong(Exercise):
     def _received(self, completion: Completion, now_ns: int) -> None:
         number = self._answered
         self._answered += 1
-        if not self._is_last():
+        self._heard_last = completion.imm == LAST
+        if not self._heard_last:
             self._lane.qp.post_recv(self._answered, now_ns)
         self._post(self._lane, number, completion.imm, now_ns)
 
     def _written(self, lane: Lane, now_ns: int) -> None:
         pass
 
-    def _is_last(self) -> bool:
-        return self._answered == self._extent.iterations
-
-    def _finished(self, now_ns: int) -> bool:
-        return self._is_last()
+    def _finished(self) -> bool:
+        return self._heard_last
 
 
 def make(kind: ExerciseKind, lanes: Sequence[Lane], extent: Extent, depth: int) -> Exercise:
@@ -270,7 +280,7 @@ def make(kind: ExerciseKind, lanes: Sequence[Lane], extent: Extent, depth: int) 
     if kind is ExerciseKind.PING:
         _check_end(extent)
         return Ping(lanes[0], extent)
-    return Pong(lanes[0], extent.iterations)
+    return Pong(lanes[0])
 
 
 def _check_end(extent: Extent) -> None:

@@ -87,7 +87,7 @@ class AgentHost:
     def create_qp(self, options: QpOptions) -> QpInfo:
         """Makes a queue pair; what to give to its peer."""
         try:
-            config = _qp_config(self.nic.config.qp, options)
+            config = qp_config(self.nic.config.qp, options)
             fabric = self.nic.fabric
             config.congestion_control(fabric, fabric.base_rtt_ns())  # refuses unknown names now
             qp = self.nic.create_qp(config)
@@ -255,7 +255,8 @@ class AgentHost:
         )
 
 
-def _qp_config(base: QpConfig, options: QpOptions) -> QpConfig:
+def qp_config(base: QpConfig, options: QpOptions) -> QpConfig:
+    """`base` with what is set in `options`. ValueError for what cannot be."""
     given: dict[str, Any] = {
         item.name: value
         for item in fields(options)

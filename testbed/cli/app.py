@@ -7,7 +7,7 @@ from importlib import metadata
 
 import typer
 
-from testbed.cli import controller, runs, send, topo
+from testbed.cli import controller, perftest, runs, send, topo
 
 
 def _version(wanted: bool) -> None:
@@ -35,6 +35,8 @@ def _options(
 app.command("demo")(runs.demo)
 app.command("run")(runs.run)
 app.command("send")(send.send)
+app.command("write-bw")(perftest.write_bw)
+app.command("write-lat")(perftest.write_lat)
 app.command("scenarios")(runs.scenarios)
 app.command("report")(runs.report)
 app.add_typer(topo.app, name="topo")

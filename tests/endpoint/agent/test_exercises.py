@@ -79,7 +79,7 @@ def test_a_stream_keeps_no_more_than_its_depth_posted_on_each_queue_pair(clients
 
 def test_ping_and_pong_answer_each_other(clients: Clients) -> None:
     ends = Ends(clients)
-    pong = ExerciseRequest(ExerciseKind.PONG, (ends.lane(1),), 25)
+    pong = ExerciseRequest(ExerciseKind.PONG, (ends.lane(1),))
     with clients[1].run_exercise(pong) as answers:
         result = run(clients[0], ExerciseRequest(ExerciseKind.PING, (ends.lane(0),), 25))
         answered = answers.get(MOST_S)[0]
@@ -111,12 +111,28 @@ def test_of_a_duration_only_what_is_between_its_margins_is_counted(clients: Clie
     assert 0 < result.counted < writes
 
 
+def test_of_a_duration_round_trips_are_counted_and_the_answering_side_ends_too(
+    clients: Clients,
+) -> None:
+    ends = Ends(clients)
+    span = {"duration_ns": 200_000_000, "margin_ns": 50_000_000}
+    for _ in range(2):
+        with clients[1].run_exercise(ExerciseRequest(ExerciseKind.PONG, (ends.lane(1),))) as pong:
+            result = run(clients[0], ExerciseRequest(ExerciseKind.PING, (ends.lane(0),), **span))
+            assert pong.get(MOST_S)[0].error == result.error == ""
+        assert result.counted > 0 and result.posted_ns == ()
+
+
 def test_who_closes_the_stream_ends_the_exercise(clients: Clients) -> None:
     ends = Ends(clients)
-    endless = ExerciseRequest(ExerciseKind.PONG, (ends.lane(1),))
-    for _ in range(2):  # the second would be refused for ever if the first were still at work
-        with begin_when_free(clients[1], endless):
-            assert run(clients[0], ExerciseRequest(ExerciseKind.PING, (ends.lane(0),), 3)).counted
+    lane = (ends.lane(0),)
+    endless = ExerciseRequest(ExerciseKind.STREAM, lane, 0, 4, duration_ns=10**15)
+    clients[0].run_exercise(endless).close()
+    with begin_when_free(clients[0], ExerciseRequest(ExerciseKind.STREAM, lane, 9)) as results:
+        result = results.get(MOST_S)[0]
+    # Completions of what the first had posted are not taken for the second's.
+    assert (result.error, result.counted) == ("", 9)
+    assert all(a < b for a, b in zip(result.posted_ns, result.completed_ns, strict=True))
 
 
 def begin_when_free(client: AgentClient, request: ExerciseRequest) -> Stream[ExerciseResult]:
