@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from endpoint.endpoint_desk import EndpointDesk
 from endpoint.events import Completion, EvChanged, Event, PortChanged
 from endpoint.memory import Access, MemoryRegion, MemoryTable
 from endpoint.peer import Peer
@@ -75,6 +76,8 @@ class Nic:
         self._completions: list[Completion] = []
         self._events: list[Event] = []
         self._now_ns = 0
+        self.desk = EndpointDesk(self)
+        """Requests to other NICs that belong to no queue pair."""
 
     # -- memory and queue pairs -----------------------------------------------------------------
 
@@ -178,6 +181,17 @@ class Nic:
         self._tell(peer)
         return peer
 
+    def known_peer(self, address: bytes) -> Peer | None:
+        """The peer NIC with this address, if a queue pair is connected to it."""
+        return self._peers.get(address)
+
+    def announce_ports(self, peer: Peer, mask: int) -> int:
+        """An operator's Port Status Update to one peer (bit = port, from 0), repeated until it is
+        answered; its request id."""
+        request_id = peer.status.announce(mask)
+        self._tell(peer)
+        return request_id
+
     def _tell(self, peer: Peer) -> None:
         if peer.status.pending and peer not in self._untold:
             self._untold.append(peer)
@@ -219,8 +233,10 @@ class Nic:
             stats.icrc_errors += 1
             return
         peer = self._peers.get(frame.src)
+        taken = self.desk.receive(frame, port, now_ns, stranger=peer is None)
         if peer is None:
-            stats.wrong_peer += 1
+            stats.endpoint_messages += taken
+            stats.wrong_peer += not taken
             return
         stats.endpoint_messages += 1
         before = peer.ports.mask

@@ -62,6 +62,12 @@ class PortStatusSender:
         self.mask = mask
         self.renew()
 
+    def announce(self, mask: int) -> int:
+        """Tells ``mask`` whatever the usable ports are, until they change; the request's id."""
+        self.mask = mask
+        self.renew()
+        return self._request_id
+
     def renew(self) -> None:
         """The mask is to be told, whatever was told before: the peer may have forgotten it."""
         self._request_id = self._request_id + 1 & ID_MASK

@@ -138,6 +138,12 @@ class Fabric:
         address = int(self.spec.nic_prefix.network_address) + index + 1
         return Host(names.host_name(index), index, t0, downlink, address.to_bytes(16, "big"))
 
+    def index_of(self, address: bytes) -> int | None:
+        """The index of the host with a 16-byte address; None when no host has it."""
+        first = int.from_bytes(self.host_at(0).address, "big")
+        index = int.from_bytes(address, "big") - first
+        return index if len(address) == 16 and 0 <= index < self.nic_count else None
+
     def host(self, name: str) -> Host:
         """The host called `name`."""
         index = names.parse_host(name)

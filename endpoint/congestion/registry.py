@@ -35,6 +35,11 @@ def names() -> list[str]:
     return sorted(_algorithms)
 
 
+def config_type(name: str) -> type | None:
+    """The type of an algorithm's own settings, if it has any. ValueError for an unknown name."""
+    return _find(name).config
+
+
 def _find(name: str) -> _Algorithm:
     algorithm = _algorithms.get(name)
     if algorithm is None:

@@ -39,7 +39,7 @@ from endpoint.profiles.kinds import (
     mrc_ctl_ev_state,
     mrc_ctl_profile_state,
 )
-from endpoint.profiles.planning import PlannedEv, ProfilePlan, uplink_of, wire_ev
+from endpoint.profiles.planning import PlannedEv, ProfilePlan, in_plane, uplink_of, wire_ev
 from endpoint.qp_states import QpState
 from endpoint.queue_pair import QueuePair
 from topologies.sids import ENTROPY_BITS, ev_pack
@@ -125,8 +125,6 @@ class EvProfile:
         return planned
 
     def _check_route(self, planned: PlannedEv) -> None:
-        from endpoint.profiles.planning import in_plane
-
         try:
             in_plane(planned.value[:16], planned.plane)
         except ValueError as error:

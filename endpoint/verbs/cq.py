@@ -56,6 +56,9 @@ class mrc_cq:
         if self._armed == "any" or (self._armed and (solicited or failed)):
             self.announce()
 
+    def closed(self) -> None:
+        """It was destroyed."""
+
     def arm(self, solicited_only: bool) -> None:
         """The next completion (of the kind) is announced."""
         if self._armed != "any":
@@ -148,6 +151,7 @@ def mrc_destroy_cq(cq: mrc_cq) -> None:
     if cq.users or cq.unacknowledged:
         raise MrcError(errno.EBUSY, "QPs use the CQ, or its events are not acknowledged")
     cq.context.forget(cq)
+    cq.closed()
     if cq.channel is not None:
         cq.channel.users -= 1
         ready = cq.channel.ready

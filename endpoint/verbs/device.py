@@ -108,10 +108,8 @@ class ibv_context:
 
     def host_of(self, gid: bytes) -> int:
         """The index of the NIC with an address. MrcError(EINVAL) when the fabric has none."""
-        fabric = self.nic.fabric
-        first = int.from_bytes(fabric.host_at(0).address, "big")
-        index = int.from_bytes(gid, "big") - first
-        if len(gid) != 16 or not 0 <= index < fabric.nic_count:
+        index = self.nic.fabric.index_of(gid)
+        if index is None:
             raise MrcError(errno.EINVAL, f"no NIC of this fabric has the address {gid.hex()}")
         return index
 
