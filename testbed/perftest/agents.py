@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from time import monotonic
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from endpoint.agent.buffers import MOST_PASSED_BYTES
 from endpoint.agent.calls import Stream
-from endpoint.agent.client import AgentClient, connect_pair
+from endpoint.agent.client import AgentClient
 from endpoint.agent.errors import AgentError, AgentTimeout
 from endpoint.agent.exercises import Extent
 from endpoint.agent.values import (
@@ -51,15 +51,17 @@ class _Side:
         self.targets: list[Region] = []
         self.pattern: Pattern
 
-    def register(self, settings: Settings) -> None:
-        """Memory at both ends, and what is to be sent."""
+    def register(self, settings: Settings, stack: ExitStack) -> None:
+        """Memory at both ends, and what is to be sent; `stack` gives it back."""
         self.pattern = Pattern(self.info.host, settings.sizes)
         data = self.pattern.bytes
         self.source = self.client.register_memory(len(data), remote_write=False)
+        stack.callback(_if_there, self.client.deregister_memory, self.source)
         for at in range(0, len(data), MOST_PASSED_BYTES):
             self.client.write_memory(self.source, at, data[at : at + MOST_PASSED_BYTES])
-        length = max(settings.sizes)
-        self.targets += [self.peer.register_memory(length) for _ in self.qps]
+        for _ in self.qps:
+            self.targets.append(self.peer.register_memory(max(settings.sizes)))
+            stack.callback(_if_there, self.peer.deregister_memory, self.targets[-1])
 
     def lanes(self, size: int, count: int | None = None) -> tuple[ExerciseLane, ...]:
         """Those of the next test."""
@@ -102,15 +104,20 @@ class AgentPair:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            stack.callback(self._release)
             for _ in range(self._settings.qps):
-                one, other = connect_pair(self._near.client, self._far.client, self._settings.qp)
-                self._near.qps.append(one)
-                self._far.qps.append(other)
+                self._connect(stack)
             for side in (self._near, self._far):
-                side.register(self._settings)
+                side.register(self._settings, stack)
             self._stack = stack.pop_all()
         return self
+
+    def _connect(self, stack: ExitStack) -> None:
+        sides = (self._near, self._far)
+        for side in sides:
+            side.qps.append(side.client.create_qp(self._settings.qp))
+            stack.callback(_if_there, side.client.destroy_qp, side.qps[-1].qpn)
+        for side, peer in (sides, sides[::-1]):
+            side.client.connect_qp(side.qps[-1].qpn, peer.qps[-1])
 
     def __exit__(
         self,
@@ -119,16 +126,6 @@ class AgentPair:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
-
-    def _release(self) -> None:
-        for side in (self._near, self._far):
-            with suppress(AgentError):  # it may be gone, and all it had with it
-                for qp in side.qps:
-                    side.client.destroy_qp(qp.qpn)
-        for side in (self._near, self._far):
-            with suppress(AgentError):
-                for target in side.targets:
-                    side.peer.deregister_memory(target)
 
     @property
     def facts(self) -> PairFacts:
@@ -143,7 +140,7 @@ class AgentPair:
             "agents",
             near.info.fabric,
             near.info.planes,
-            self._ports[0].rate_bps,
+            max((port.rate_bps for port in self._ports), default=0),
             near.qps[0].path_mtu,
             sum(ev.in_use for ev in near.client.evs(near.qps[0].qpn)),
             self._settings.qp.congestion or QpConfig().congestion,
@@ -154,7 +151,7 @@ class AgentPair:
         mtu = self._near.qps[0].path_mtu
         packets = max(1, -(-size // mtu))
         rate = sum(_frames_per_s(port, mtu) for port in self._ports)
-        took_s = packets / rate
+        took_s = packets / (rate or _UNPACED_FRAMES_PER_S)
         if self._settings.quantity is Quantity.LATENCY:
             took_s = 2 * took_s + self._near.info.base_rtt_ns / 1e9
         return int(A_TEST_S / took_s / self._settings.qps)
@@ -191,6 +188,12 @@ class AgentPair:
                 stack.enter_context(side.client.run_exercise(request)) for side, request in work
             ]
             return _await_all(names, running)
+
+
+def _if_there(act: Callable[[Any], None], what: Any) -> None:
+    """An agent that is gone has taken everything with it."""
+    with suppress(AgentError):
+        act(what)
 
 
 def _await_all(

@@ -31,7 +31,7 @@ class End:
 @dataclass(frozen=True, slots=True)
 class PairFacts:
     """What the head of a report says. `ends`: the client's and the server's, by queue pair.
-    `paths`: active EVs of a queue pair; rates in bit/s of a NIC port."""
+    `paths`: active EVs of a queue pair; `rate_bps`: of a NIC port, 0 where nothing paces it."""
 
     world: str
     fabric: str

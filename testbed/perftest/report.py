@@ -91,10 +91,10 @@ def head(settings: Settings, facts: PairFacts) -> Iterator[str]:
     kind = f"{both}BW" if settings.quantity is Quantity.BANDWIDTH else "Latency"
     yield RULE
     yield f"                    MRC Write {kind} Test"
-    ports = f"{facts.planes} x {facts.rate_bps / 1e9:g} Gb/s"
+    rate = f"{facts.rate_bps / 1e9:g} Gb/s" if facts.rate_bps else "unpaced"
     yield _two("World", facts.world, "Fabric", facts.fabric)
     yield _two("Number of qps", settings.qps, "Transport type", "MRC")
-    yield _two("NIC ports", ports, "Paths in use", facts.paths)
+    yield _two("NIC ports", f"{facts.planes} x {rate}", "Paths in use", facts.paths)
     if settings.quantity is Quantity.BANDWIDTH:
         yield _two("TX depth", settings.tx_depth, "Congestion ctl", facts.congestion)
     if settings.duration_ns is not None:
@@ -125,12 +125,13 @@ def title(columns_: Columns) -> str:
 
 
 def line(columns_: Columns, row: Row, *, gigabits: bool) -> str:
-    """A row as text. Rates too small for the digits of their column get more."""
-    cells = []
-    for (_, width, digits), value in zip(columns_, figures(row, gigabits=gigabits), strict=True):
-        if digits == 2 and gigabits and 0 < value < 0.1:
-            digits = 6
-        cells.append(f"{value:.{digits}f}".ljust(width))
+    """A row as text. Bandwidths below a tenth of a gigabit have more digits, as in perftest."""
+    values = figures(row, gigabits=gigabits)
+    slow = gigabits and isinstance(row, BandwidthRow) and row.average < _GIGABIT / 10
+    cells = [
+        f"{value:.{6 if slow and digits else digits}f}".ljust(width)
+        for (_, width, digits), value in zip(columns_, values, strict=True)
+    ]
     return (" " + "".join(cells)).rstrip()
 
 
