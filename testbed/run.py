@@ -41,6 +41,7 @@ def run_scenario(
     seed: int | None = None,
     progress: Progress | None = None,
     capture: Sequence[str] | None = None,
+    trace: Sequence[str] | None = None,
     results_dir: Path | None = None,
     program: Program | None = None,
     prepare: Callable[[VirtualWorld], None] | None = None,
@@ -50,14 +51,18 @@ def run_scenario(
 
     ``seed`` replaces the scenario's. ``results_dir`` receives ``result.json``,
     ``environment.json`` and a pcap of each link in ``capture`` (the scenario's own list when
-    None). ``program`` replaces what the switches run; ``prepare`` is called with the world before
-    it starts. With ``over_p4runtime`` the controller installs program and tables over gRPC.
+    None). ``trace`` names flows to sample (``measure.trace``; the scenario's own list when None).
+    ``program`` replaces what the switches run; ``prepare`` is called with the world before it
+    starts. With ``over_p4runtime`` the controller installs program and tables over gRPC.
 
     Raises `ScenarioError` or `topologies.TopologyError` for bad input; a run that does
     not meet its expectations is no error: see ``passed`` and ``checks``.
     """
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario)
+    if trace is not None:
+        measure = scenario.measure.model_copy(update={"trace": list(trace)})
+        scenario = scenario.model_copy(update={"measure": measure})
     if world not in WORLDS:
         raise ScenarioError(f"no world {world!r} (there are: {', '.join(WORLDS)})")
     fabric = topologies.load(scenario.topology)

@@ -32,6 +32,14 @@ Pcap = Annotated[
     list[str] | None,
     typer.Option(metavar="LINK", help="Capture this link, e.g. h1-p0t0a. Can be repeated."),
 ]
+Trace = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FLOW",
+        help="virtual: record window, round trip and bytes in flight of this flow, e.g. h5-h1, "
+        "or of all. Can be repeated.",
+    ),
+]
 
 
 def complete_scenario(incomplete: str) -> list[str]:
@@ -58,15 +66,22 @@ def run(
     seed: Seed = None,
     as_json: Json = False,
     pcap: Pcap = None,
+    trace: Trace = None,
     results: Results = Path("results"),
     world: Annotated[str, typer.Option(help="World to run it in.")] = "virtual",
 ) -> None:
     """Run a scenario and check what it expects; exit status 1 when something did not hold."""
-    raise typer.Exit(_run(scenario, world, seed, as_json, pcap, results))
+    raise typer.Exit(_run(scenario, world, seed, as_json, pcap, results, trace))
 
 
 def _run(
-    name: str, world: str, seed: int | None, as_json: bool, pcap: list[str] | None, results: Path
+    name: str,
+    world: str,
+    seed: int | None,
+    as_json: bool,
+    pcap: list[str] | None,
+    results: Path,
+    trace: list[str] | None = None,
 ) -> int:
     from testbed.cli.run_tables import show_run
     from testbed.report import read_run, write_report
@@ -83,6 +98,7 @@ def _run(
             seed=chosen,
             progress=towards(progress, expected_ns),
             capture=[*scenario.capture, *(pcap or [])],
+            trace=[*scenario.measure.trace, *(trace or [])],
             results_dir=folder,
         )
     write_report(folder)

@@ -10,13 +10,17 @@ from jinja2 import Environment as Templates
 from jinja2 import PackageLoader, StrictUndefined
 
 from testbed.report import wording
+from testbed.report.congestion_chart import congestion_chart
 from testbed.report.ev_charts import paths_chart, states_chart
 from testbed.report.ev_series import SKIP, senders_changes
 from testbed.report.goodput_chart import goodput_chart
 from testbed.results import Environment, QueueBalance, RunResult
+from testbed.sampled import QueueDepth
 
 _MOST_ROWS = 400
 """Rows of a long list that the page shows; result.json has them all."""
+
+_DEEPEST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ def render(result: RunResult, ran: Environment) -> str:
         goodput=goodput_chart(result),
         states=states_chart(result) if result.ev_changes else None,
         paths=paths_chart(result),
+        congestion=congestion_chart(result),
+        deepest=deepest_queues(result.queue_depths),
         classes=class_balances(result.queues),
         uneven=[q for q in result.queues if q.enqueued != q.dequeued + q.lost_in_stop],
         ports=plane_use(result),
@@ -123,6 +129,12 @@ def class_balances(queues: list[QueueBalance]) -> dict[str, ClassBalance]:
         row.dequeued += queue.dequeued
         row.lost_in_stop += queue.lost_in_stop
     return found
+
+
+def deepest_queues(queues: list[QueueDepth]) -> list[QueueDepth]:
+    """Those that came nearest to their trim threshold, by their 99th percentile; empty ones out."""
+    used = [queue for queue in queues if queue.most]
+    return sorted(used, key=lambda q: (q.p99 / q.trim_at, q.most), reverse=True)[:_DEEPEST]
 
 
 def plane_use(result: RunResult) -> list[PlaneUse]:
