@@ -7,7 +7,7 @@ from importlib import metadata
 
 import typer
 
-from testbed.cli import controller, perftest, runs, send, topo
+from testbed.cli import controller, mininet_machine, perftest, runs, send, topo
 
 
 def _version(wanted: bool) -> None:
@@ -37,6 +37,9 @@ app.command("run")(runs.run)
 app.command("send")(send.send)
 app.command("write-bw")(perftest.write_bw)
 app.command("write-lat")(perftest.write_lat)
+app.command("doctor")(mininet_machine.doctor)
+app.command("calibrate")(mininet_machine.calibrate)
+app.command("clean")(mininet_machine.clean)
 app.command("scenarios")(runs.scenarios)
 app.command("report")(runs.report)
 app.add_typer(topo.app, name="topo")

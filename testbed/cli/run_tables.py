@@ -24,8 +24,8 @@ def show_run(out: Console, result: RunResult, ran: Environment, folder: Path) ->
     if result.faults:
         _faults(out, result.faults)
     _completions(out, result)
-    _packets(out, result)
-    _checks(out, result)
+    show_packets(out, result)
+    show_checks(out, result)
     _totals(out, result, ran, folder)
 
 
@@ -112,7 +112,8 @@ def _completions(out: Console, result: RunResult) -> None:
         out.print()
 
 
-def _packets(out: Console, result: RunResult) -> None:
+def show_packets(out: Console, result: RunResult) -> None:
+    """Data packets over the whole run, and what switches dropped."""
     packets = result.packets
     rows = table("Data packets")
     figures = {
@@ -138,7 +139,8 @@ def _packets(out: Console, result: RunResult) -> None:
     out.print()
 
 
-def _checks(out: Console, result: RunResult) -> None:
+def show_checks(out: Console, result: RunResult) -> None:
+    """Every expectation, wanted and measured."""
     rows = table("Checks")
     for name in ("", "what", "wanted", "measured"):
         rows.add_column(name)

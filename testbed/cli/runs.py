@@ -41,6 +41,18 @@ Trace = Annotated[
     ),
 ]
 
+Switch = Annotated[
+    str | None,
+    typer.Option(help="mininet: bmv2 or soft; by default BMv2 where it is installed."),
+]
+AsDescribed = Annotated[
+    bool,
+    typer.Option(
+        "--as-described",
+        help="mininet: refuse rates that this machine cannot carry instead of slowing down.",
+    ),
+]
+
 
 def complete_scenario(incomplete: str) -> list[str]:
     """Names of scenarios, for the shell."""
@@ -68,9 +80,19 @@ def run(
     pcap: Pcap = None,
     trace: Trace = None,
     results: Results = Path("results"),
-    world: Annotated[str, typer.Option(help="World to run it in.")] = "virtual",
+    world: Annotated[str, typer.Option(help="virtual, or mininet: real packets.")] = "virtual",
+    switch: Switch = None,
+    as_described: AsDescribed = False,
+    compare: Annotated[
+        bool, typer.Option(help="mininet: show the same faults in virtual time beside.")
+    ] = True,
 ) -> None:
     """Run a scenario and check what it expects; exit status 1 when something did not hold."""
+    if world == "mininet":
+        from testbed.cli.mininet_run import run_and_show
+
+        status = run_and_show(scenario, seed, switch, as_described, compare, as_json, pcap, results)
+        raise typer.Exit(status)
     raise typer.Exit(_run(scenario, world, seed, as_json, pcap, results, trace))
 
 

@@ -75,6 +75,12 @@ def made_bearable(
     return slow_motion(described, _three_digits(most), _path_rtt_ns(costs))
 
 
+def example_rates(topology: str, switch_kind: str, costs: Costs) -> float:
+    """Bits per second of a NIC port of a fabric in which every host sends."""
+    fabric = topologies.load(topology)
+    return most_nic_rate_bps(fabric, fabric.nic_count, switch_kind, costs)
+
+
 def run_in_mininet(
     scenario: Scenario,
     options: MininetOptions,
