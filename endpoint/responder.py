@@ -79,6 +79,8 @@ class Responder:
         self._ending: set[int] = set()  # MSNs whose last packet came before some other one
         self._waiting: deque[tuple[int, int]] = deque()  # ended, no receive: (length, immediate)
         self._finished = 0  # WRITE_IMM messages completed
+        self._brake = 0  # rcv_cwnd_pen of every SACK
+        self._restores = False  # whether the next SACK gives back what the brake took
         self._received_bytes = 0
         self._unacknowledged = 0
 
@@ -226,8 +228,20 @@ class Responder:
             tx_timestamp=tick,
             ooo_count=min(received.out_of_order, 0x7FFF),
             rcvd_units=rcvd_units(self._received_bytes),
+            rcv_cwnd_pen=self._brake,
+            restore_cwnd=self._restores,
         )
+        self._restores = False
         self._out.send_sack(sack)
+
+    def set_brake(self, penalty: int) -> None:
+        """Asks the peer for less (rcv_cwnd_pen): every SACK from now on takes `penalty` / 128 of
+        the bytes that it newly counts off the peer's window. 0 releases the brake, and the next
+        SACK gives back what it took (restore_cwnd). ValueError outside 0..127."""
+        if not 0 <= penalty <= 127:
+            raise ValueError(f"responder: brake {penalty} is outside 0..127")
+        self._restores = bool(self._brake) and not penalty
+        self._brake = penalty
 
     def _nack(self, frame: ParsedFrame, reason: int) -> None:
         self._stats.nacks_sent += 1
