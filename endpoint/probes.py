@@ -97,9 +97,13 @@ class ProbePurpose(Enum):
 
 
 class Probe:
-    """A probe on its way, or answered not long ago. ``order`` is its place among all sendings."""
+    """A probe on its way, or answered not long ago. ``order`` is its place among all sendings.
 
-    __slots__ = ("answered", "ev", "order", "probe_id", "purpose", "sent_ns")
+    ``late``: its time-out has passed. Its answer says nothing about its path then, but how long
+    it took tells that the time-out was too short.
+    """
+
+    __slots__ = ("answered", "ev", "late", "order", "probe_id", "purpose", "sent_ns")
 
     def __init__(
         self, probe_id: int, ev: int, sent_ns: int, purpose: ProbePurpose, order: int
@@ -110,13 +114,15 @@ class Probe:
         self.purpose = purpose
         self.order = order
         self.answered = False
+        self.late = False
 
 
 class ProbeBook:
     """Ids of probes, and the probes sent less than a time-out ago (at most ``limit``, 1..32,768).
 
     A probe stays for its time-out after it was answered, because the later ones of its several
-    SACKs need its send time too. ``limit`` bounds the memory; the oldest expires early.
+    SACKs need its send time too. ``limit`` bounds the memory; the oldest expires early. Of those
+    that were not answered in time, the last ``limit`` are remembered as late.
     """
 
     def __init__(self, rng: random.Random, limit: int = 4096) -> None:
@@ -127,9 +133,10 @@ class ProbeBook:
         self._probes: dict[int, Probe] = {}
         self._order: deque[Probe] = deque()
         self._early: deque[Probe] = deque(maxlen=limit)
+        self._late: deque[Probe] = deque()
 
     def __len__(self) -> int:
-        return len(self._probes)
+        return len(self._order)
 
     def send(
         self, ev: int, now_ns: int, purpose: ProbePurpose = ProbePurpose.HEALTH, order: int = 0
@@ -148,7 +155,7 @@ class ProbeBook:
     def answer(self, probe_id: int) -> tuple[Probe, bool] | None:
         """The probe that a SACK with pr = 1 names, and whether this is its first answer.
 
-        None for an id that is unknown or timed out.
+        None for an id that is unknown.
         """
         probe = self._probes.get(probe_id)
         if probe is None:
@@ -174,5 +181,15 @@ class ProbeBook:
 
     def _pop(self) -> Probe:
         probe = self._order.popleft()
-        del self._probes[probe.probe_id]
+        if probe.answered:
+            self._forget(probe)
+        else:
+            probe.late = True
+            self._late.append(probe)
+            if len(self._late) > self._limit:
+                self._forget(self._late.popleft())
         return probe
+
+    def _forget(self, probe: Probe) -> None:
+        if self._probes.get(probe.probe_id) is probe:  # its id may have come round
+            del self._probes[probe.probe_id]

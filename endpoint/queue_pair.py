@@ -294,7 +294,9 @@ class QueuePair:
         if answered is not None:
             probe, first = answered
             order = probe.order
-            if first and probe.purpose is ProbePurpose.HEALTH:
+            if first:
+                self._measured(now_ns - probe.sent_ns)
+            if first and not probe.late and probe.purpose is ProbePurpose.HEALTH:
                 marked = sack.mark == MARK_SKIP_ONCE
                 self.evs.probe_answered(probe.ev, now_ns, marked, probe.sent_ns)
         self.requester.on_sack(sack, now_ns, order)
@@ -329,7 +331,12 @@ class QueuePair:
     def ev_probe_answered(self, request_id: int, now_ns: int) -> None:
         """An EV Probe that this queue pair asked for was answered."""
         trip_ns = self.reverse.probe_answered(request_id, now_ns)
-        if trip_ns is not None and not self.requester.busy:
+        if trip_ns is not None:
+            self._measured(trip_ns)
+
+    def _measured(self, trip_ns: int) -> None:
+        """The round trip of a probe: it counts while there is no data to measure with."""
+        if self.requester.pathless or not self.requester.busy:
             self.rtt.add(trip_ns)
 
     # -- time, ports, failure -------------------------------------------------------------------

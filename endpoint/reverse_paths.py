@@ -40,11 +40,12 @@ class ReversePaths:
 
     ``evs_by_plane``: all paths to the peer, by plane; the sequences are kept, not copied. The
     caller sends the probes that ``probe_due`` asks for (EV Probe, destination QP 2), gives them
-    ids from its own series, and reports answers and time. At most ``limit`` are remembered.
+    ids from its own series, and reports answers and time. At most ``limit`` are remembered, and
+    as many that were given up: an answer that comes after all tells that it was too early.
     """
 
     def __init__(
-        self, evs_by_plane: Mapping[int, Sequence[int]], rng: random.Random, limit: int = 64
+        self, evs_by_plane: Mapping[int, Sequence[int]], rng: random.Random, limit: int = 1024
     ) -> None:
         if not evs_by_plane or not all(evs_by_plane.values()):
             raise ValueError("evs_by_plane needs at least one EV on each plane")
@@ -61,6 +62,7 @@ class ReversePaths:
         self._probe_turn = self._turn
         self._random_next = False
         self._probes: dict[int, tuple[int, int]] = {}
+        self._given_up: dict[int, tuple[int, int]] = {}
         self._trip_ns: int | None = None
         self._sent_in_trip = False
         self._srtt_ns = 0
@@ -184,13 +186,14 @@ class ReversePaths:
     def probe_sent(self, request_id: int, ev: int, now_ns: int) -> None:
         """The probe that ``probe_due`` asked for left under this id."""
         if len(self._probes) >= self._limit:
-            self._missed(self._probes.pop(next(iter(self._probes)))[0])
+            self._give_up(next(iter(self._probes)))
         self._probes.pop(request_id, None)
+        self._given_up.pop(request_id, None)
         self._probes[request_id] = (ev, now_ns)
 
     def probe_answered(self, request_id: int, now_ns: int) -> int | None:
         """The answer makes its EV the plane's reverse EV. Round trip in ns; None when unknown."""
-        probe = self._probes.pop(request_id, None)
+        probe = self._probes.pop(request_id, None) or self._given_up.pop(request_id, None)
         if probe is None:
             return None
         ev, sent_ns = probe
@@ -201,13 +204,16 @@ class ReversePaths:
         """Gives up probes sent ``timeout_ns`` ago or earlier."""
         until = now_ns - timeout_ns
         while self._probes:
-            request_id, (ev, sent_ns) = next(iter(self._probes.items()))
+            request_id, (_ev, sent_ns) = next(iter(self._probes.items()))
             if sent_ns > until:
                 return
-            del self._probes[request_id]
-            self._missed(ev)
+            self._give_up(request_id)
 
-    def _missed(self, ev: int) -> None:
+    def _give_up(self, request_id: int) -> None:
+        probe = self._given_up[request_id] = self._probes.pop(request_id)
+        if len(self._given_up) > self._limit:
+            del self._given_up[next(iter(self._given_up))]
+        ev = probe[0]
         current = self._currents[ev_plane(ev)]
         if current.ev != ev:
             return

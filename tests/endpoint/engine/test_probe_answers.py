@@ -9,6 +9,7 @@ import pytest
 from engine_lab import Lab, Sent
 
 from endpoint.ev_states import EvState
+from endpoint.events import WorkStatus
 from endpoint.loss import Transmission
 from endpoint.messages import Message
 from endpoint.probes import ProbePurpose
@@ -122,3 +123,33 @@ def test_an_answer_covers_no_psn_beyond_the_newest_known_arrival() -> None:
     assert missing == [*range(49), *range(64, 80)]
     board.take_bitmap(0, 0, 100, 1_000, 400, lost)  # no answer to a probe: nothing is covered
     assert [psn for psn, sent in board.loss.current.items() if sent.missing] == missing
+
+
+def test_an_idle_connection_learns_from_late_answers_how_far_its_peer_is() -> None:
+    """40 times the fabric's base: all answers came too late, no path came back, and without a
+    path no data could be sent to measure with."""
+    lab = Lab("rack16", delay=100_000)
+    lab.keep = False
+    qa, qb = lab.pair()
+    lab.nics[0].port_down(0, lab.now)
+    lab.run(until=1_000_000)
+    lab.nics[0].port_up(0, lab.now)
+    lab.run(until=4_000_000)
+    assert qa.rtt.smoothed_ns == qb.rtt.smoothed_ns == 200_000
+    assert qa.evs.usable_planes() == qb.evs.usable_planes() == [0]
+    region = lab.region(4, 1_000)
+    qa.post_write(1, bytes(1_000), region.va, region.rkey, now_ns=lab.now)
+    lab.run(until=lab.now + 250_000)
+    assert [c.status for c in lab.completions[0]] == [WorkStatus.SUCCESS]
+
+
+def test_a_receiver_learns_from_late_answers_how_far_its_peer_is() -> None:
+    lab = Lab("rack16", delay=100_000, line=330)
+    lab.keep = False
+    qa, qb = lab.pair()
+    size = 8_000_000
+    region = lab.region(4, size)
+    qa.post_write(1, bytes(size), region.va, region.rkey, now_ns=0)
+    lab.run(done=lambda: bool(lab.completions[0]))
+    assert qb.rtt.smoothed_ns == 200_000
+    assert not qb.reverse.in_doubt(0)

@@ -120,11 +120,21 @@ def test_the_other_sacks_of_one_answer_are_known_but_not_the_first(book):
     assert [book.answer(probe_id)[1] for _ in range(4)] == [True, False, False, False]
 
 
-def test_unknown_and_timed_out_ids_are_nobodys(book):
+def test_unknown_ids_are_nobodys(book):
     probe_id = book.send(11, 100)
     assert book.answer(probe_id ^ 1) is None
+    book.answer(probe_id)
     book.expire(500, 400)
     assert book.answer(probe_id) is None
+
+
+def test_an_answer_after_the_time_out_is_known_to_be_late(book):
+    probe_id = book.send(11, 100)
+    assert not book.answer(book.send(12, 100))[0].late
+    book.expire(500, 400)
+    probe, is_first = book.answer(probe_id)
+    assert (probe.ev, probe.sent_ns, probe.late, is_first) == (11, 100, True, True)
+    assert len(book) == 0 and book.next_timer_ns(1) is None
 
 
 def test_only_unanswered_probes_are_lost_and_each_once(book):
@@ -155,7 +165,10 @@ def test_memory_is_bounded_and_the_oldest_counts_as_lost():
     book = ProbeBook(random.Random(3), limit=8)
     ids = [book.send(ev, ev) for ev in range(20)]
     assert len(book) == 8
-    assert book.answer(ids[11]) is None and book.answer(ids[12]) is not None
+    assert book.answer(ids[3]) is None
+    assert book.answer(ids[4])[0].late and book.answer(ids[11])[0].late
+    assert not book.answer(ids[12])[0].late
+    assert len(book._probes) == 16
     assert [probe.ev for probe in book.expire(0, 1000)] == list(range(4, 12))
 
 

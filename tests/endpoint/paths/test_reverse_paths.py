@@ -227,8 +227,18 @@ def test_remembered_probes_are_bounded():
     reverse = ReversePaths(CANDIDATES, random.Random(2), limit=4)
     for request_id in range(100):
         reverse.probe_sent(request_id, 0x107, request_id)
-    assert reverse.probe_answered(95, 0) is None
-    assert reverse.probe_answered(96, 96) == 0
+    assert reverse.probe_answered(91, 91) is None
+    assert reverse.probe_answered(92, 92) == reverse.probe_answered(96, 96) == 0
+    assert len(reverse._probes) == len(reverse._given_up) == 3
+
+
+def test_an_answer_after_the_time_out_still_tells_how_long_it_took():
+    reverse = ReversePaths(CANDIDATES, random.Random(2))
+    reverse.probe_sent(7, 0x107, 100)
+    reverse.expire(100 + TIMEOUT, TIMEOUT)
+    assert reverse.next_timer_ns(TIMEOUT) is None
+    assert reverse.probe_answered(7, 100 + 5 * TIMEOUT) == 5 * TIMEOUT
+    assert reverse.probe_answered(7, 100 + 5 * TIMEOUT) is None
 
 
 def test_a_plane_without_paths_is_refused():
