@@ -40,6 +40,8 @@ NOWHERE = Region(99, 0, 0, 64, True)
         (lambda c: c.create_qp(QpOptions(first_psn=1 << 24)), "INVALID_ARGUMENT", "first_psn"),
         (lambda c: c.create_qp(QpOptions(mpr_units=0)), "INVALID_ARGUMENT", "mpr_units"),
         (lambda c: c.create_qp(QpOptions(congestion="bbr")), "INVALID_ARGUMENT", "'bbr'"),
+        (lambda c: c.create_qp(QpOptions(path_mtu=300)), "INVALID_ARGUMENT", "path_mtu 300"),
+        (lambda c: c.create_qp(QpOptions(path_mtu=8192)), "INVALID_ARGUMENT", "path_mtu 8192"),
     ],
 )
 def test_a_bad_request_is_refused_with_its_reason(
@@ -50,6 +52,14 @@ def test_a_bad_request_is_refused_with_its_reason(
     assert caught.value.code == code
     assert clients[0].socket in str(caught.value)
     assert clients[0].info().host == "h1"
+
+
+def test_both_ends_must_mean_the_same_path_mtu(clients: Clients) -> None:
+    near = clients[0].create_qp(QpOptions(path_mtu=1024))
+    far = clients[1].create_qp()
+    assert (near.path_mtu, far.path_mtu) == (1024, 4096)
+    with pytest.raises(AgentRefused, match="path_mtu 4096, here 1024"):
+        clients[0].connect_qp(near.qpn, far)
 
 
 def test_a_timer_out_of_range_is_refused_before_the_queue_pair_is_made(clients: Clients) -> None:
