@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -60,30 +59,33 @@ class Agents:
         self._hosts = list(hosts)
         self._seed = seed
         self._hold_ns = hold_ns
-        self._stack = ExitStack()
         self.processes: dict[str, AgentProcess] = {}
         self.clients: dict[str, AgentClient] = {}
 
     def __enter__(self) -> Self:
-        net = self._net
-        description = net.run.file("fabric.yaml")
-        description.write_text(topologies.to_yaml(net.fabric.spec), encoding="utf-8")
-        commands = [self._command(host, description) for host in self._hosts]
-        try:
-            started = start_agents(commands, START_S)
-        except AgentStartError as error:
-            raise MininetWorldError(str(error)) from error
-        for host, process in zip(self._hosts, started, strict=True):
-            self.processes[host] = process
-        for host, process in self.processes.items():
-            self.clients[host] = self._stack.enter_context(process.client(timeout_s=CALL_S))
+        spec = self._net.fabric.spec
+        self._description.write_text(topologies.to_yaml(spec), encoding="utf-8")
+        self._start(self._hosts)
         return self
 
-    def _command(self, host: str, description: Path) -> tuple[AgentCommand, Path]:
+    @property
+    def _description(self) -> Path:
+        return self._net.run.file("fabric.yaml")
+
+    def _start(self, hosts: Sequence[str]) -> None:
+        try:
+            started = start_agents([self._command(host) for host in hosts], START_S)
+        except AgentStartError as error:
+            raise MininetWorldError(str(error)) from error
+        for host, process in zip(hosts, started, strict=True):
+            self.processes[host] = process
+            self.clients[host] = process.client(timeout_s=CALL_S)
+
+    def _command(self, host: str) -> tuple[AgentCommand, Path]:
         net = self._net
         index = net.fabric.host(host).index
         command = AgentCommand(
-            fabric=str(description),
+            fabric=str(self._description),
             host=host,
             ports=[name for _, name in interfaces_of(net.fabric, host)],
             socket=str(net.run.file(f"{host}.sock")),
@@ -103,11 +105,18 @@ class Agents:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stack.close()
+        for client in self.clients.values():
+            client.close()
         for process in self.processes.values():
             process.send_signal(signal.SIGTERM)
         for process in self.processes.values():
             process.stop()
+
+    def restart(self, host: str) -> None:
+        """End an agent, if it still runs, and start a new one, which knows no queue pair."""
+        self.clients.pop(host).close()
+        self.processes.pop(host).stop()
+        self._start([host])
 
     def check(self) -> None:
         """MininetWorldError when one has ended of its own accord."""

@@ -45,8 +45,12 @@ class NetBreaker:
     when a fault cannot be carried out; `mend` then undoes what was done of it.
     """
 
-    def __init__(self, net: FabricNet, uplink_in_use: Callable[[str, str, int], int]) -> None:
+    def __init__(
+        self, net: FabricNet, uplink_in_use: Callable[[str, str, int], int], tag: str = "mrc"
+    ) -> None:
+        """`tag` begins the names of its rules: another one at work at the same time has its own."""
         self._net = net
+        self._tag = tag
         self._fabric: Fabric = net.fabric
         self._uplink_in_use = uplink_in_use
         self._damage: dict[int, Damage] = {}
@@ -142,7 +146,7 @@ class NetBreaker:
     # -- how ----------------------------------------------------------------------------------
 
     def _begin(self, occurrence: int, place: str, cause: str, rules: list[DropRule]) -> Damage:
-        drops = Drops(f"mrc{occurrence}", rules)
+        drops = Drops(f"{self._tag}{occurrence}", rules)
         damage = Damage(place, cause, drops, repairs=[drops.remove])
         self._damage[occurrence] = damage
         drops.insert()

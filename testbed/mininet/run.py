@@ -72,7 +72,7 @@ def made_bearable(
     most = most_nic_rate_bps(described, senders, switch_kind, costs)
     if described.nic_rate_bps <= most:
         return SlowMotion(described, 1.0)
-    return slow_motion(described, _three_digits(most), _path_rtt_ns(costs))
+    return slow_motion(described, _three_digits(most), path_rtt_ns(costs))
 
 
 def example_rates(topology: str, switch_kind: str, costs: Costs) -> float:
@@ -105,7 +105,7 @@ def run_in_mininet(
     hosts = [host.name for host in described.hosts]
     senders = most_ends(scenario, hosts, seed)
     slow = made_bearable(described, senders, kind, costs, as_described=options.as_described)
-    say(_speed(slow, kind))
+    say(speed_line(slow, kind))
     scaled = scale_scenario(scenario, slow.time_scale)
     with ExitStack() as stack:
         live = stack.enter_context(
@@ -114,7 +114,7 @@ def run_in_mininet(
                 kind,
                 logs=results_dir / LOGS,
                 seed=seed,
-                hold_ns=hold_ns(slow.fabric, _path_rtt_ns(costs)),
+                hold_ns=hold_ns(slow.fabric, path_rtt_ns(costs)),
                 say=say,
                 hosts=hosts_of(scenario, hosts, seed),
             )
@@ -127,7 +127,7 @@ def run_in_mininet(
         result = Harvest(run, described, slow.time_scale).result()
     result.checks = judge(result, scaled.expect)
     result.passed = all(check.ok for check in result.checks)
-    surroundings = _environment(run, kind, time.perf_counter() - started)
+    surroundings = run_environment(run, kind, time.perf_counter() - started)
     write_results(results_dir, result, surroundings)
     return result
 
@@ -145,7 +145,8 @@ def _check(scenario: Scenario, fabric: Fabric, capture: Sequence[str]) -> None:
     check_names(scenario, fabric, capture)
 
 
-def _speed(slow: SlowMotion, switch_kind: str) -> str:
+def speed_line(slow: SlowMotion, switch_kind: str) -> str:
+    """What was chosen, for people."""
     rate = slow.fabric.nic_rate_bps / 1e6
     base = slow.fabric.base_rtt_ns() / 1e6
     if slow.time_scale == 1:
@@ -156,7 +157,8 @@ def _speed(slow: SlowMotion, switch_kind: str) -> str:
     )
 
 
-def _path_rtt_ns(costs: Costs) -> int:
+def path_rtt_ns(costs: Costs) -> int:
+    """What software takes there and back over the longest path."""
     return round(costs.path_rtt_us * 1000)
 
 
@@ -164,7 +166,8 @@ def _three_digits(rate: float) -> float:
     return float(f"{rate:.3g}")
 
 
-def _environment(run: ScenarioRun, switch_kind: str, wall_seconds: float) -> Environment:
+def run_environment(run: ScenarioRun, switch_kind: str, wall_seconds: float) -> Environment:
+    """What a run needed and where it ran; `wall_seconds` in all."""
     received = sum(
         value.packets for table in run.counters.values() for value in table[RECEIVED].values()
     )

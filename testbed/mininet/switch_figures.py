@@ -23,7 +23,7 @@ CLASS_ENQUEUED = "MrcIngress.queueing.class_enqueued"
 CLASS_DEQUEUED = "MrcEgress.dequeueing.class_dequeued"
 
 _CLASSES = {QUEUE_DATA: "data", QUEUE_TRIMMED: "trimmed", QUEUE_CONTROL: "control"}
-_REASONS = {
+DROP_REASONS = {
     1: "parse",
     2: "hop limit",
     3: "no SID",
@@ -91,7 +91,7 @@ class SwitchFigures:
     def drops(self) -> Iterator[SwitchDrops]:
         """What programs dropped, by switch and reason."""
         for switch in self._names:
-            for cell, reason in _REASONS.items():
+            for cell, reason in DROP_REASONS.items():
                 packets = self._packets(switch, DROPS, cell)
                 if packets:
                     yield SwitchDrops(switch=switch, reason=reason, packets=packets)
