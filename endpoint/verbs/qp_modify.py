@@ -248,14 +248,11 @@ def _ready_to_receive(qp: mrc_qp, vattr: ibv_qp_attr, attr: mrc_qp_attr) -> None
     device = qp.context.device
     nic, ev, cc = device.nic, qp.ev_profile, qp.cc_profile
     assert ev is not None and cc is not None
-    if vattr.path_mtu.payload != nic.fabric.spec.path_mtu:
-        raise ValueError(
-            f"path MTU {vattr.path_mtu.payload}: this fabric's is {nic.fabric.spec.path_mtu}"
-        )
     base = nic.config.qp
     qp.engine.configure(
         replace(
             base,
+            path_mtu=vattr.path_mtu.payload,
             plan=ev.plan(),
             min_active=ev.min_active_of_qps(),
             congestion=cc.engine_name(base.congestion),

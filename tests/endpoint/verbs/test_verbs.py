@@ -226,6 +226,17 @@ def test_psns_are_those_that_were_set() -> None:
     assert [wc.status for wc in v.mrc_poll_cq(a.cq, 1)] == [v.IBV_WC_SUCCESS]
 
 
+def test_a_smaller_path_mtu_cuts_into_smaller_packets() -> None:
+    lab = VerbsLab()
+    a, b = (make_end(device) for device in lab.devices)
+    to_init(a), to_init(b)
+    to_rtr(a, b, mtu=v.IBV_MTU_512), to_rtr(b, a), to_rts(a), to_rts(b)
+    v.mrc_post_send(a.qp, write(a, b, 5_000))
+    lab.run()
+    assert {f.payload_length for f in lab.parsed(0) if f.is_data} == {512, 5_000 % 512}
+    assert [wc.status for wc in v.mrc_poll_cq(a.cq, 1)] == [v.IBV_WC_SUCCESS]
+
+
 def test_data_is_taken_in_rtr_and_sent_in_rts_only() -> None:
     lab = VerbsLab()
     a, b = (make_end(device) for device in lab.devices)

@@ -117,11 +117,13 @@ def to_init(end: End, ev: int = 0, cc: int = 0) -> None:
     v.mrc_modify_qp(end.qp, v.ibv_qp_attr(v.IBV_QPS_INIT), v.IBV_QP_STATE, attr, INIT_MASK)
 
 
-def to_rtr(end: End, peer: End, rq_psn: int = 7, **attr: object) -> None:
+def to_rtr(
+    end: End, peer: End, rq_psn: int = 7, mtu: v.ibv_mtu | None = None, **attr: object
+) -> None:
     gid = v.ibv_query_gid(peer.device, 1, 0)
     vattr = v.ibv_qp_attr(
         v.IBV_QPS_RTR,
-        path_mtu=v.ibv_query_port(end.device, 1).active_mtu,
+        path_mtu=mtu or v.ibv_query_port(end.device, 1).active_mtu,
         dest_qp_num=v.mrc_get_qpn(peer.qp),
         rq_psn=rq_psn,
         ah_attr=v.ibv_ah_attr(v.ibv_global_route(dgid=gid)),
