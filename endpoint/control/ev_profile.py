@@ -95,12 +95,17 @@ def mrc_ctl_modify_ev_profile(
     if new is MRC_CTL_PROFILE_INIT:
         _clear(profile)
         return
-    _set(mrc_ctx, what, profile, attr, mask)
-    if mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP:
-        _set_fields(what, profile, attr)
-    if old is MRC_CTL_PROFILE_INIT:
-        _check_offline(what, profile)
-        profile.state = MRC_CTL_PROFILE_OFFLINE
+    before = profile.settings()
+    try:
+        _set(mrc_ctx, what, profile, attr, mask)
+        if mask & MRC_CTL_EV_PROFILE_EV_FIELDS_OP:
+            _set_fields(what, profile, attr)
+        if old is MRC_CTL_PROFILE_INIT:
+            _check_offline(what, profile)
+            profile.state = MRC_CTL_PROFILE_OFFLINE
+    except MrcError:
+        profile.restore(before)
+        raise
     if mask & MRC_CTL_EV_PROFILE_EV_OP:
         _operate(mrc_ctx, profile, attr.ev_op)
     if new is MRC_CTL_PROFILE_ONLINE and old is not new:
@@ -168,15 +173,11 @@ def _set_fields(what: str, profile: EvProfile, attr: mrc_ctl_ev_profile_attr) ->
         raise MrcError(errno.EBUSY, f"{what}: QPs use it, so its fields stay")
     fields = tuple(attr.ev_fields_op.fields)
     check_fields(fields, profile.format.fields)
-    old, profile.fields = profile.fields, fields
-    try:
-        if profile.mode is MRC_CTL_EV_MODE_GEN:
-            profile.generate()
-        if profile.state is MRC_CTL_PROFILE_ONLINE:
-            profile.go_online()
-    except MrcError:
-        profile.fields = old
-        raise
+    profile.fields = fields
+    if profile.mode is MRC_CTL_EV_MODE_GEN:
+        profile.generate()
+    if profile.state is MRC_CTL_PROFILE_ONLINE:
+        profile.go_online()
 
 
 def _check_offline(what: str, profile: EvProfile) -> None:
@@ -191,7 +192,6 @@ def _check_offline(what: str, profile: EvProfile) -> None:
         if not there
     ]
     if missing:
-        _clear(profile)
         raise MrcError(errno.EINVAL, f"{what}: OFFLINE needs {', '.join(missing)}")
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from endpoint.api_error import MrcError
 from endpoint.ev_states import EvState
@@ -59,6 +59,18 @@ class Entry:
         return self.value.port != 0
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a controller sets of an EV profile."""
+
+    mode: mrc_ctl_ev_mode | None
+    format: EvFormat | None
+    min_active: int | None
+    event_mask: mrc_ctl_ev_state | None
+    fields: tuple[mrc_ctl_ev_field, ...]
+    entries: list[Entry]
+
+
 class EvProfile:
     """`planes`: ports of the NIC. `rng` draws the entropy of the engine's EVs."""
 
@@ -75,6 +87,20 @@ class EvProfile:
         self._planes = planes
         self._rng = rng
         self._by_ev: dict[int, Entry] = {}
+
+    def settings(self) -> Settings:
+        """What `restore` needs to undo changes."""
+        entries = [replace(entry) for entry in self.entries]
+        return Settings(
+            self.mode, self.format, self.min_active, self.event_mask, self.fields, entries
+        )
+
+    def restore(self, before: Settings) -> None:
+        """Undoes what was changed since `settings`."""
+        self.mode, self.format, self.min_active = before.mode, before.format, before.min_active
+        self.event_mask, self.fields = before.event_mask, before.fields
+        self.entries = before.entries
+        self._by_ev = {entry.ev: entry for entry in self.entries if entry.ev}
 
     # -- the array ------------------------------------------------------------------------------
 

@@ -183,6 +183,29 @@ def test_limits_and_exclusive_operations(ctx: v.mrc_context) -> None:
     assert c.mrc_ctl_query_device(ctx.device).ev.ev_free_count == before - 100
 
 
+def test_a_call_that_is_refused_changes_no_setting(ctx: v.mrc_context) -> None:
+    set_format(ctx, 13, STEV, [16, 16])
+    refused(errno.EINVAL, lambda: set_offline(ctx, 1, 4, fmt=99))
+    attr = c.mrc_ctl_ev_profile_attr(OFFLINE, ev_fmt_profile_id=13, ev_count=2)
+    mask = OFFLINE_MASK & ~c.MRC_CTL_EV_PROFILE_MODE
+    assert "MODE" in str(
+        refused(errno.EINVAL, lambda: c.mrc_ctl_modify_ev_profile(ctx, 1, attr, mask))
+    )
+    explicit(ctx, 1, [stev(1), stev(2)])
+    narrow = c.mrc_ctl_ev_fields_op_attr(
+        c.MRC_CTL_EV_FIELDS_OP_MODIFY_FIELDS, [c.mrc_ctl_ev_field(8, 0, 0, 255, 255)]
+    )
+    change = c.mrc_ctl_ev_profile_attr(ev_fields_op=narrow)
+    modify = lambda: c.mrc_ctl_modify_ev_profile(  # noqa: E731
+        ctx, 1, change, c.MRC_CTL_EV_PROFILE_EV_FIELDS_OP
+    )
+    refused(errno.EINVAL, modify)
+    assert [(e.ev, e.state) for e in array(ctx, 1)] == [
+        (stev(1), c.MRC_CTL_EV_GOOD),
+        (stev(2), c.MRC_CTL_EV_GOOD),
+    ]
+
+
 def test_generated_evs_take_ports_in_turn_and_fields_can_be_asked_for(ctx: v.mrc_context) -> None:
     set_format(ctx, 13, STEV, [8, 4, 4])
     fields = [c.mrc_ctl_ev_field(8, 0, 0, 179, 0xFF), c.mrc_ctl_ev_field(4, 0, 0, 15, 0xF)]
