@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 import time
@@ -163,7 +164,9 @@ def path_rtt_ns(costs: Costs) -> int:
 
 
 def _three_digits(rate: float) -> float:
-    return float(f"{rate:.3g}")
+    """Rounded down, for figures that people read."""
+    step = 10.0 ** (math.floor(math.log10(rate)) - 2)
+    return math.floor(rate / step) * step
 
 
 def run_environment(run: ScenarioRun, switch_kind: str, wall_seconds: float) -> Environment:
