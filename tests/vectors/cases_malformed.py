@@ -27,7 +27,7 @@ class Malformed:
 _CASES: list[tuple[str, str, str, dict[int, str], int, str]] = [
     ("ethertype", "IPv4's ethertype", "write_only", {12: "0800"}, 0, "ethernet.ethertype"),
     ("outer_version", "outer IP version 4", "write_only", {14: "41"}, 0, "outer_ipv6.version"),
-    ("outer_next_header", "UDP directly behind the outer header", "write_only", {20: "11"}, 0,
+    ("outer_next_header", "TCP directly behind the outer header", "write_only", {20: "06"}, 0,
      "outer_ipv6.next_header"),
     ("outer_length_short", "bytes behind the end of the packet", "write_only", {18: "005b"}, 0,
      "outer_ipv6.payload_length"),

@@ -43,7 +43,8 @@ def resize(delta: int) -> Change:
     [
         ("write_first", put(12, "0800"), "ethernet.ethertype"),
         ("write_first", put(14, "40"), "outer_ipv6.version"),
-        ("write_first", put(20, "11"), "outer_ipv6.next_header"),
+        ("write_first", put(20, "06"), "outer_ipv6.next_header"),
+        ("write_first", put(20, "11"), "udp.length"),
         ("write_first", put(18, "005b"), "outer_ipv6.payload_length"),
         ("write_first", put(54, "50"), "ipv6.version"),
         ("write_first", put(60, "06"), "ipv6.next_header"),
