@@ -45,8 +45,7 @@ class Bins:
         """Every bin up to the one that holds ``to_ns``, by row, in Gb/s."""
         bins = range(to_ns // self.bin_ns + 1)
         return [
-            [round(row.get(i, 0) * 8 / self.bin_ns, self.digits) for i in bins]
-            for row in self.rows
+            [round(row.get(i, 0) * 8 / self.bin_ns, self.digits) for i in bins] for row in self.rows
         ]
 
 
