@@ -5,7 +5,7 @@ errno."""
 import errno
 
 import pytest
-from control_lab import (
+from api_lab import (
     EVENTS,
     OFFLINE_MASK,
     STATE_MODE_OP,

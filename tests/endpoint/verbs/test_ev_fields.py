@@ -5,7 +5,7 @@ the restrictions of the API, and generation within min and max."""
 import errno
 
 import pytest
-from control_lab import refused
+from api_lab import refused
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -5,7 +5,7 @@ completed, one-segment SRH; and that health, DENY and replacement work in each f
 import errno
 
 import pytest
-from control_lab import (
+from api_lab import (
     array,
     ev_state,
     explicit,

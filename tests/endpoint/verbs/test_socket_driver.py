@@ -7,7 +7,7 @@ import socket
 import threading
 from time import monotonic_ns
 
-from control_lab import srv6_evs
+from api_lab import srv6_evs
 from verbs_lab import make_end, to_init, to_rtr, to_rts, write
 
 from endpoint import control as c
