@@ -128,6 +128,16 @@ class Prompt(CLI):  # type: ignore[misc]
         documents = (getattr(self, f"do_{name}").__doc__ or "" for name in _OURS)
         prompt_tables.show_help(self.out, [text.splitlines()[0] for text in documents])
 
+    def default(self, line: str) -> None:
+        """A command for a node's namespace: it has the terminal until it ends."""
+        name, _, command = line.strip().partition(" ")
+        if name not in self.mn:
+            self.say(f"no command {name!r}; `help` lists what there is")
+        elif not command.strip():
+            self.say(f"a command for {name}, please: {name} ip -s link")
+        else:
+            self.mn[name].call(["sh", "-c", command])
+
     # -- traffic ------------------------------------------------------------------------------
 
     @_says_what_is_wrong

@@ -41,6 +41,10 @@ class MarkedNode(Node):  # type: ignore[misc]
         """Start a command in the namespace, in a session of its own."""
         return self._popen([*self.enter(), *command], start_new_session=True, **params)
 
+    def call(self, command: Sequence[str]) -> int:
+        """Run a command in the namespace with this process's own terminal; its exit status."""
+        return subprocess.call([*self.enter(), *command], env=self._environment)
+
     def pipe(self, command: Sequence[str], stdin: str) -> subprocess.Popen[bytes]:
         """Start a command in the namespace and give it `stdin`; its output is collected."""
         process = self.spawn(
