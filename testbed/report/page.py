@@ -66,7 +66,7 @@ def render(result: RunResult, ran: Environment) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in ("number", "micros", "nanos", "percent", "size"):
+    for name in ("number", "micros", "nanos", "gbps", "percent", "size"):
         templates.filters[name] = getattr(wording, name)
     lasting = [change for change in senders_changes(result) if SKIP not in (change.old, change.new)]
     return templates.get_template("page.html").render(

@@ -14,13 +14,23 @@ def number(value: float | None, digits: int = 0) -> str:
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
+_MOST_MICROS = 100_000
+
+
 def micros(value: float | None) -> str:
-    """Microseconds with their unit, or a dash."""
-    return NONE if value is None else f"{value:,.1f} µs"
+    """Microseconds with their unit, long times in milliseconds; or a dash."""
+    if value is None:
+        return NONE
+    return f"{value:,.1f} µs" if value < _MOST_MICROS else f"{value / 1000:,.1f} ms"
+
+
+def gbps(value: float | None, digits: int = 0) -> str:
+    """A figure in Gb/s, with three significant digits where that is less than one; or a dash."""
+    return number(value, digits) if value is None or value >= 1 else f"{value:.3g}"
 
 
 def nanos(value: int | None) -> str:
-    """Integer nanoseconds as microseconds, or a dash."""
+    """Integer nanoseconds as `micros` shows them, or a dash."""
     return NONE if value is None else micros(value / 1000)
 
 
