@@ -126,7 +126,7 @@ def _recovered(result: RunResult, limit_ns: int) -> Check:
     elif missing:
         measured = f"{missing} packets never placed"
     else:
-        measured = f"{slowest:g} us"
+        measured = format_time(round(slowest * 1000))
     return Check(
         name="recovered_within",
         ok=slowest is not None and not missing and slowest * 1000 <= limit_ns,
