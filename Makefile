@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test lint bench p4 proto finsy-env clean
+.PHONY: help install demo test lint bench p4 proto finsy-env test-mininet clean
 
 help: ## Show these targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -20,11 +20,14 @@ $(STAMP): pyproject.toml
 demo: install ## Run the demonstration: three faults on a 4-plane fabric
 	$(BIN)/mrc demo
 
-test: install ## Lint, type-check and run the tests
+test: install ## Lint, type-check, and run all tests but those of test-mininet
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not mininet"
+
+test-mininet: install ## Run the tests on fabrics of real packets, in real time (root; see mrc doctor)
+	$(BIN)/pytest -m mininet
 
 bench: install ## Measure the embedded switch and the virtual world
 	$(BIN)/python -m benchmarks
