@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test lint bench p4 proto finsy-env test-mininet clean
+.PHONY: help install demo test lint bench p4 proto finsy-env mininet test-mininet soak-mininet clean
 
 help: ## Show these targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,12 @@ bench: install ## Measure the embedded switch and the virtual world
 
 p4: install ## Recompile the P4 program (needs p4c-bm2-ss)
 	$(BIN)/python -m p4src.compile
+
+mininet: install ## Link Debian's Mininet into .venv, and show what the Mininet world needs
+	$(BIN)/mrc doctor --link-mininet
+
+soak-mininet: install ## Ten runs of each scenario with real packets (root; resumable)
+	$(BIN)/python -m testbed.mininet.soak
 
 finsy-env: .venv-finsy/.installed ## Create .venv-finsy, for the tests with finsy as the P4Runtime client
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from endpoint.agent.values import FramesDropped, QpStatistics
 from endpoint.events import EvChanged, PortChanged, QpChanged
 from testbed.maxflow import MaxFlow, Overheads
-from testbed.measure import quantile
+from testbed.measure import jain_index, quantile
 from testbed.mininet import switch_figures
 from testbed.mininet.agents import PACE_PERCENT, data_frames_per_second, data_queue_rate
 from testbed.mininet.fault_figures import FaultFigures, as_happened
@@ -109,7 +109,7 @@ class Harvest:
     def result(self) -> RunResult:
         """Everything measured; `checks` is empty and `passed` False until it is judged."""
         run, flows = self.run, self.flows
-        victim, fair = self._shares()
+        victim, fair, jain = self._shares()
         changes, port_events = self._events()
         return RunResult(
             scenario=run.scenario.name,
@@ -139,6 +139,8 @@ class Harvest:
             maxflow_formula=self.overheads.formula(),
             victim_share=victim,
             fair_share=fair,
+            jain_index=jain,
+            congestion=run.scenario.endpoint.congestion,
             ev_changes=changes,
             port_events=port_events,
             queues=list(self.switches.queues()),
@@ -194,8 +196,8 @@ class Harvest:
             error=flow.error,
         )
 
-    def _shares(self) -> tuple[float | None, float | None]:
-        """The victim's share, and the fair share."""
+    def _shares(self) -> tuple[float | None, float | None, float | None]:
+        """The victim's share, the fair share, and Jain's index."""
         workload, settle = self.run.scenario.workload, self.run.scenario.measure.settle
         stretch, victim = self._settled(), None
         if isinstance(workload, Incast) and workload.victim is not None:
@@ -211,7 +213,7 @@ class Harvest:
         ]
         known = [mean for mean in means if mean is not None]
         fair = round(min(known) * len(known) / sum(known), 6) if any(known) else None
-        return victim, fair
+        return victim, fair, jain_index(known)
 
     # -- packets ------------------------------------------------------------------------------
 

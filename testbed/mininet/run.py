@@ -100,7 +100,7 @@ def run_in_mininet(
     kind = requirements.choose_switch(options.switch)
     requirements.check(kind)
     described = topologies.load(scenario.topology)
-    _check(scenario, described, capture)
+    check_scenario(scenario, described, capture)
     started = time.perf_counter()
     costs = known_costs(kind, results_dir / LOGS, say)
     hosts = [host.name for host in described.hosts]
@@ -139,11 +139,17 @@ def most_ends(scenario: Scenario, hosts: Sequence[str], seed: int) -> int:
     return max(len({a for _, a, _ in ends}), len({b for _, _, b in ends}))
 
 
-def _check(scenario: Scenario, fabric: Fabric, capture: Sequence[str]) -> None:
+def check_scenario(scenario: Scenario, fabric: Fabric, capture: Sequence[str] = ()) -> None:
+    """ScenarioError when a scenario asks for what the fabric or this world does not have."""
     reason = not_installable(fabric)
     if reason is not None:
         raise ScenarioError(f"{scenario.name}: topology: {reason}")
     check_names(scenario, fabric, capture)
+    if scenario.endpoint.congestion_settings:
+        raise ScenarioError(
+            f"{scenario.name}: endpoint.congestion_settings: host agents take an algorithm's name "
+            "only; its settings are for the virtual world"
+        )
 
 
 def speed_line(slow: SlowMotion, switch_kind: str) -> str:

@@ -15,12 +15,11 @@ from testbed.mininet.capture_process import Capture
 from testbed.mininet.errors import FaultError, MininetWorldError
 from testbed.mininet.harvest import Harvest, limits
 from testbed.mininet.live import LiveFabric
-from testbed.mininet.run import run_environment
+from testbed.mininet.run import check_scenario, run_environment
 from testbed.mininet.scaling import scale_scenario
 from testbed.mininet.scenario_run import Progress, ScenarioRun
 from testbed.mininet.transfers import Pair, Transfer, TransferResult
 from testbed.results import Environment, RunResult, write_results
-from testbed.run import check_names
 from testbed.scenario import load_scenario
 from topologies.errors import TopologyError
 from topologies.fabric import Fabric, Link
@@ -249,7 +248,7 @@ class Session:
             raise MininetWorldError("something is broken: `heal` first")
         if self.transfers:
             raise MininetWorldError("writes are under way: `wait` first")
-        check_names(scenario, self.described)
+        check_scenario(scenario, self.described)
         folder = self.results / scenario.name
         files = self.live.run.file(f"scenario{self._next_transfer}")
         files.mkdir()
