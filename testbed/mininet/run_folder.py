@@ -137,7 +137,12 @@ def _read(path: Path) -> FoundRun:
 
 def run_processes(run_id: str) -> list[int]:
     """Processes that carry the id of a run, this one aside."""
-    mark = f"{RUN_VARIABLE}={run_id}".encode()
+    return marked_processes(RUN_VARIABLE, run_id)
+
+
+def marked_processes(variable: str, value: str) -> list[int]:
+    """Processes that were started with this in their environment, this one aside."""
+    mark = f"{variable}={value}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

@@ -11,9 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -24,7 +26,7 @@ from rich.table import Table
 
 from testbed.mininet import requirements
 from testbed.mininet.errors import NotReady
-from testbed.mininet.run_folder import find_runs
+from testbed.mininet.run_folder import marked_processes
 from testbed.results import RunResult, read_result
 
 SCENARIOS = (
@@ -38,6 +40,8 @@ SCENARIOS = (
     "lossy-ev",
 )
 _RUN_S = 300.0
+_TOKEN = "MRC_SOAK"
+"""In the environment of everything that a run starts, to find what outlives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,19 +101,24 @@ def _soak(
 
 
 def _run(scenario: str, kind: str, seed: int, results: Path) -> Outcome:
-    before = _on_this_machine()
+    token = secrets.token_hex(6)
+    interfaces = _interfaces()
     command = [sys.executable, "-c", "from testbed.cli import main; main()", "run", scenario]
     command += ["--world", "mininet", "--switch", kind, "--seed", str(seed), "--json"]
     started = time.monotonic()
-    done = subprocess.run(
-        [*command, "--results", str(results)],
-        capture_output=True,
-        text=True,
-        timeout=_RUN_S,
-        check=False,
-    )
-    seconds = time.monotonic() - started
-    left = sorted(_on_this_machine() - before)
+    with tempfile.TemporaryDirectory(prefix="mrc-soak-") as runs:
+        done = subprocess.run(
+            [*command, "--results", str(results)],
+            capture_output=True,
+            text=True,
+            timeout=_RUN_S,
+            check=False,
+            env={**os.environ, "MRC_RUN_DIR": runs, _TOKEN: token},
+        )
+        seconds = time.monotonic() - started
+        left = [f"file {path}" for path in Path(runs).rglob("*")]
+    left += [f"interface {name}" for name in sorted(_interfaces() - interfaces)]
+    left += [f"process {pid}" for pid in marked_processes(_TOKEN, token)]
     file = results / f"{scenario}-{seed}-{kind}" / "result.json"
     result = read_result(file) if done.returncode in (0, 1) and file.is_file() else None
     failed = [] if result is None else [check.name for check in result.checks if not check.ok]
@@ -133,24 +142,8 @@ def _worst(result: RunResult | None) -> tuple[float | None, float | None]:
     return max(last, default=None), max(stalls, default=None)
 
 
-def _on_this_machine() -> set[str]:
-    """Interfaces, runs, and processes that could be ours."""
-    found = {f"interface {path.name}" for path in Path("/sys/class/net").iterdir()}
-    found |= {f"run {run.path.name}" for run in find_runs()}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if _OURS.intersection(words) or any(word.startswith(b"mininet:") for word in words):
-                found.add(f"process {entry.name} {b' '.join(words).decode(errors='replace')}")
-    return found
-
-
-_OURS = frozenset(
-    (b"simple_switch_grpc", b"softswitch", b"endpoint.agent", b"testbed.mininet.janitor")
-)
+def _interfaces() -> set[str]:
+    return {path.name for path in Path("/sys/class/net").iterdir()}
 
 
 def read_outcomes(store: Path) -> Iterator[Outcome]:
