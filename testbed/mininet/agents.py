@@ -17,7 +17,7 @@ from endpoint.agent.process import AgentCommand, AgentProcess, start_agents
 from testbed.mininet.errors import MininetWorldError
 from testbed.mininet.interfaces import interfaces_of
 from testbed.mininet.net import FabricNet
-from testbed.mininet.run_folder import RUN_VARIABLE
+from testbed.mininet.run_folder import PROMPTLY, RUN_VARIABLE
 from topologies.fabric import Fabric
 
 START_S = 60.0
@@ -89,7 +89,7 @@ class Agents:
             host=host,
             ports=[name for _, name in interfaces_of(net.fabric, host)],
             socket=str(net.run.file(f"{host}.sock")),
-            launch=("env", f"{RUN_VARIABLE}={net.run.id}", *net.node(host).enter()),
+            launch=("env", f"{RUN_VARIABLE}={net.run.id}", *PROMPTLY, *net.node(host).enter()),
             options=(
                 *("--seed", str(self._seed * 65537 + index)),
                 *("--rate-fps", str(data_frames_per_second(net.fabric, net.switch_kind))),

@@ -29,6 +29,10 @@ from testbed.mininet.errors import MininetWorldError
 RUN_VARIABLE = "MRC_RUN"
 """In the environment of every process of a run: its id."""
 
+PROMPTLY = ("nice", "-n", "-10")
+"""What to put before the command of a process that carries packets, so that it is scheduled when
+they come, whatever else runs. Where that is not allowed, `nice` says so and runs it anyway."""
+
 _ID = re.compile(r"[0-9a-f]{12}")
 _STATE = "state.json"
 _TERM_S = 2.0

@@ -16,6 +16,7 @@ import grpc
 from controller.client import SwitchTarget
 from controller.queues import PortQueues
 from testbed.mininet.errors import SwitchProcessError
+from testbed.mininet.run_folder import PROMPTLY
 
 START_S = 40.0
 _POLL_S = 0.1
@@ -96,7 +97,10 @@ class SwitchProcess(ABC):
         self.socket.unlink(missing_ok=True)
         with self.setup.log.open("ab") as log:
             self._process = self.node.spawn(
-                self.command(), stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT
+                [*PROMPTLY, *self.command()],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
             )
 
     def wait_ready(self, timeout_s: float = START_S) -> None:
