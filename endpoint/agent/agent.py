@@ -61,6 +61,8 @@ class Agent:
                 f"ports: {', '.join(settings.ports)}: {fabric.name} has {planes} planes, and each "
                 "needs an interface of its own"
             )
+        if settings.hold_ns < 0:
+            raise SetupError(f"hold-ns: {settings.hold_ns} ns is negative")
         nic = Nic(NicConfig(fabric, host.index), random.Random(settings.seed))
         self._commands = CommandQueue()
         self._links = LinkMonitor()
