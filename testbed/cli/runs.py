@@ -141,7 +141,8 @@ def scenarios(
         print_json([json.loads(scenario.model_dump_json()) for scenario in loaded])
         return
     rows = table()
-    for column in ("name", "fabric", "workload", "faults", "what it shows"):
+    rows.add_column("name", no_wrap=True)  # to be copied into a command
+    for column in ("fabric", "workload", "faults", "what it shows"):
         rows.add_column(column, overflow="fold")
     for scenario in loaded:
         kinds = list(dict.fromkeys(fault.kind for fault in scenario.faults))
