@@ -6,6 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("mininet", reason="needs Mininet's modules: make mininet")
+
 from small_fabric import small_fabric
 
 import topologies

@@ -9,6 +9,9 @@ from ipaddress import IPv6Address
 
 import pytest
 
+pytest.importorskip("mininet", reason="needs Mininet's modules: make mininet")
+
+
 from endpoint.wire import opcodes
 from testbed.mininet.drops import Counted, DropRule, script
 

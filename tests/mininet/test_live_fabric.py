@@ -12,6 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("mininet", reason="needs Mininet's modules: make mininet")
+
 from small_fabric import small_fabric
 
 from endpoint.agent.errors import AgentError
