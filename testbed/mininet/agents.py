@@ -19,12 +19,13 @@ from testbed.mininet.interfaces import interfaces_of
 from testbed.mininet.net import FabricNet
 from testbed.mininet.run_folder import PROMPTLY, RUN_VARIABLE
 from topologies.fabric import Fabric
+from topologies.timing import data_frame_bytes, link_bytes
 
 START_S = 60.0
 CALL_S = 20.0
-PACE_PERCENT = 94
-"""Of what a BMv2 data queue lets through, what a NIC port sends. At the full rate any jitter would
-stay in the queues for good: each of BMv2's queues spaces packets by itself."""
+PACE_PERCENT = 95
+"""Of the data frames that a link lets through, what a NIC port sends. At the full rate, what jitter
+has put into a queue would stay there for good."""
 BURST_FRAMES = 2
 """Frames that a port may send at once. One would lose the time by which it wakes up too late;
 more would fill the short queues of slow switches for nothing."""
@@ -42,9 +43,12 @@ def data_queue_rate(fabric: Fabric, switch_kind: str) -> int | None:
 
 
 def data_frames_per_second(fabric: Fabric, switch_kind: str) -> int:
-    """What a NIC port may send beside its bit rate, 0 for no limit."""
-    queue = data_queue_rate(fabric, switch_kind)
-    return 0 if queue is None else max(1, queue * PACE_PERCENT // 100)
+    """Full data frames that a NIC port may send, at least one a second."""
+    most = data_queue_rate(fabric, switch_kind)
+    if most is None:
+        frame = link_bytes(data_frame_bytes(fabric.spec.path_mtu))
+        most = fabric.nic_rate_bps // (8 * frame)
+    return max(1, most * PACE_PERCENT // 100)
 
 
 class Agents:

@@ -197,10 +197,19 @@ class NetBreaker:
 
 def switch_counters(process: SwitchProcess, pipeline: Pipeline) -> CounterTable:
     """Every counter of a running switch, the cells that its ports use. FaultError if unreadable."""
-    cells = _cells(process)
+    last = max(number for number, _ in process.setup.ports)
+    by_class = range((last + 1) * QUEUES_PER_PORT)
+    others = range(max(_DROP_REASONS, last + 1))
+    names = [counter.preamble.name for counter in pipeline.p4info.counters]
+    classes = [name for name in names if name.rpartition(".")[2].startswith("class_")]
     try:
         with SwitchSession(process.target) as session:
-            return read_counters(session, pipeline.p4info, indices=cells)
+            return {
+                **read_counters(session, pipeline.p4info, classes, by_class),
+                **read_counters(
+                    session, pipeline.p4info, [n for n in names if n not in classes], others
+                ),
+            }
     except SwitchError as error:
         raise FaultError(f"switch {process.name}: its counters cannot be read: {error}") from error
 
@@ -208,8 +217,3 @@ def switch_counters(process: SwitchProcess, pipeline: Pipeline) -> CounterTable:
 QUEUES_PER_PORT = 4
 """Stride of counters by port and class (`p4src/constants.p4`)."""
 _DROP_REASONS = 8
-
-
-def _cells(process: SwitchProcess) -> list[int]:
-    last = max(number for number, _ in process.setup.ports)
-    return list(range(max(_DROP_REASONS, (last + 1) * QUEUES_PER_PORT)))

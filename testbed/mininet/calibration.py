@@ -100,9 +100,8 @@ def store_costs(switch_kind: str, costs: Costs) -> Path:
 
 def data_share(switch_kind: str) -> float:
     """What of a NIC port's link data may take with this kind of switch."""
-    if switch_kind != "bmv2":
-        return 1.0
-    return BMV2_SHARE_PERCENT[QUEUE_DATA] * PACE_PERCENT / 10_000
+    of_link = BMV2_SHARE_PERCENT[QUEUE_DATA] if switch_kind == "bmv2" else 100
+    return of_link * PACE_PERCENT / 10_000
 
 
 def packet_cost_us(fabric: Fabric, costs: Costs) -> float:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from endpoint.events import EvChanged, PortChanged, QpChanged
 from testbed.maxflow import MaxFlow, Overheads
 from testbed.measure import jain_index, quantile
 from testbed.mininet import switch_figures
-from testbed.mininet.agents import PACE_PERCENT, data_frames_per_second, data_queue_rate
+from testbed.mininet.agents import data_frames_per_second, data_queue_rate
 from testbed.mininet.fault_figures import FaultFigures, as_happened
 from testbed.mininet.flows import receiving, sending
 from testbed.mininet.goodput import goodput
@@ -54,8 +53,7 @@ class DataQueueShare(Overheads):
     def formula(self) -> str:
         return (
             f"goodput = {self.packets_per_second} packets/s × {self.payload} B at "
-            f"{self.rate_bps / 1e6:g} Mb/s, as BMv2's data queue lets through; "
-            f"a NIC port sends {PACE_PERCENT} % of it"
+            f"{self.rate_bps / 1e6:g} Mb/s, as BMv2's data queue lets through"
         )
 
 
@@ -64,10 +62,10 @@ def limits(fabric: Fabric, switch_kind: str) -> tuple[Overheads, float]:
     sends of it at most, in bit/s."""
     plain = overheads(fabric)
     queue = data_queue_rate(fabric, switch_kind)
+    sending_bps = data_frames_per_second(fabric, switch_kind) * plain.payload * 8.0
     if queue is None:
-        return plain, math.inf
-    shared = DataQueueShare(plain.payload, plain.frame, queue, fabric.nic_rate_bps)
-    return shared, data_frames_per_second(fabric, switch_kind) * plain.payload * 8
+        return plain, sending_bps
+    return DataQueueShare(plain.payload, plain.frame, queue, fabric.nic_rate_bps), sending_bps
 
 
 class Harvest:
@@ -91,8 +89,8 @@ class Harvest:
             (self.fabric.host(flow.sender.name).index, self.fabric.host(flow.receiver.name).index)
             for flow in self.flows
         ]
-        self.overheads, sending_bps = limits(self.fabric, run.live.switch_kind)
-        self.maxflow = MaxFlow(self.fabric, ends, self.overheads, sending_bps)
+        self.overheads, self.sending_bps = limits(self.fabric, run.live.switch_kind)
+        self.maxflow = MaxFlow(self.fabric, ends, self.overheads, self.sending_bps)
         self.by_plane, self.by_flow = goodput(
             self.flows,
             run.samples,
@@ -136,7 +134,8 @@ class Harvest:
                 bin_ns=self.by_plane.bin_ns, planes=self.by_plane.series_gbps(run.ended_ns)
             ),
             maxflow=self._maxflow(),
-            maxflow_formula=self.overheads.formula(),
+            maxflow_formula=f"{self.overheads.formula()}; a NIC port sends at most "
+            f"{self.sending_bps / 8 / self.overheads.payload:g} packets/s",
             victim_share=victim,
             fair_share=fair,
             jain_index=jain,
@@ -151,13 +150,11 @@ class Harvest:
     def _real_time(self) -> RealTime:
         fastest = [sending(flow).rtt.min_ns for flow in self.flows]
         known = [ns for ns in fastest if ns]
-        pace = data_frames_per_second(self.fabric, self.run.live.switch_kind)
-        frame_bits = 8 * (self.overheads.frame + ETHERNET_OVERHEAD_BYTES)
         return RealTime(
             switch=self.run.live.switch_kind,
             described_nic_gbps=self.described.nic_rate_bps / 1e9,
             nic_mbps=round(self.fabric.nic_rate_bps / 1e6, 6),
-            data_packets_per_second=pace or self.fabric.nic_rate_bps // frame_bits,
+            data_packets_per_second=data_frames_per_second(self.fabric, self.run.live.switch_kind),
             min_rtt_us=round(min(known) / 1000, 3) if known else None,
             faults=self.faults.timings(),
             machine_drops=[*self._agents_drops(), *self.switches.unread()],

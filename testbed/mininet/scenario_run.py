@@ -6,6 +6,7 @@ from __future__ import annotations
 import queue
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,7 @@ _CHECK_S = 1.0
 _LEAST_SAMPLE_S = 0.05
 _FOR_EVER_NS = 1 << 62
 _LEAST_REST_S = 0.3
+_READERS = 8
 
 
 class ScenarioRun:
@@ -217,11 +219,14 @@ class ScenarioRun:
 
     def _read_counters(self) -> dict[str, CounterTable]:
         net = self.live.net
-        return {
-            switch.name: switch_counters(net.switch(switch.name), net.pipeline)
+        names = [
+            switch.name
             for switch in self.live.fabric.switches()
             if not self.breaker.is_stopped(switch.name)
-        }
+        ]
+        with ThreadPoolExecutor(_READERS) as pool:
+            tables = pool.map(lambda name: switch_counters(net.switch(name), net.pipeline), names)
+            return dict(zip(names, tables, strict=True))
 
     def _read_arrived(self) -> dict[str, dict[int, int]]:
         return {

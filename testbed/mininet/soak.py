@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -107,14 +107,8 @@ def _run(scenario: str, kind: str, seed: int, results: Path) -> Outcome:
     command += ["--world", "mininet", "--switch", kind, "--seed", str(seed), "--json"]
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mrc-soak-") as runs:
-        done = subprocess.run(
-            [*command, "--results", str(results)],
-            capture_output=True,
-            text=True,
-            timeout=_RUN_S,
-            check=False,
-            env={**os.environ, "MRC_RUN_DIR": runs, _TOKEN: token},
-        )
+        environment = {**os.environ, "MRC_RUN_DIR": runs, _TOKEN: token}
+        done = _finished([*command, "--results", str(results)], environment)
         seconds = time.monotonic() - started
         left = [f"file {path}" for path in Path(runs).rglob("*")]
     left += [f"interface {name}" for name in sorted(_interfaces() - interfaces)]
@@ -133,6 +127,25 @@ def _run(scenario: str, kind: str, seed: int, results: Path) -> Outcome:
         *_worst(result),
         error=done.stderr.strip()[-500:] if done.returncode else "",
     )
+
+
+def _finished(
+    command: Sequence[str], environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """A run that has ended, if need be by force."""
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_RUN_S,
+            check=False,
+            env=environment,
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        late = f"did not end within {_RUN_S:g} s"
+        return subprocess.CompletedProcess(command, -1, stdout="", stderr=late)
 
 
 def _worst(result: RunResult | None) -> tuple[float | None, float | None]:
