@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from controller.client import SwitchTarget
 from topologies import Fabric
+from topologies.files import UniqueKeyLoader
 
 
 class TargetsError(ValueError):
@@ -31,7 +32,8 @@ def load_targets(path: Path, fabric: Fabric) -> list[SwitchTarget]:
     when it cannot be read, has a wrong field, leaves a switch out or names one that is not there.
     """
     try:
-        places = _PLACES.validate_python(yaml.safe_load(path.read_text()))
+        data = yaml.load(path.read_text(), Loader=UniqueKeyLoader)
+        places = _PLACES.validate_python(data)
     except OSError as error:
         raise TargetsError(f"{path}: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

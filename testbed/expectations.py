@@ -23,10 +23,15 @@ def judge(result: RunResult, expect: Expectations) -> list[Check]:
 
 def _integrity(result: RunResult, expect: Expectations) -> Iterator[Check]:
     if expect.all_bytes_verified:
-        ok = result.bytes_verified == result.bytes_posted > 0 and not result.bytes_wrong
+        # Messages too: one without bytes has arrived only when it has completed.
+        complete = all(f.messages_completed == f.messages_posted > 0 for f in result.flows)
+        right = result.bytes_verified == result.bytes_posted and not result.bytes_wrong
+        ok = bool(result.flows) and complete and right
         measured = f"{result.bytes_verified} of {result.bytes_posted} B"
         if result.bytes_wrong:
             measured += f", {result.bytes_wrong} B wrong"
+        if not complete:
+            measured += ", not every message complete"
         yield Check(name="all_bytes_verified", ok=ok, wanted="every byte", measured=measured)
     if expect.no_qp_error:
         failed = [f"{flow.name}: {flow.error}" for flow in result.flows if flow.error]

@@ -20,6 +20,7 @@ from testbed.scenario import Scenario, ScenarioError, load_scenario
 from testbed.virtual.harvest import harvest
 from testbed.virtual.provisioning import P4RuntimeProvisioning
 from testbed.virtual.world import VirtualWorld
+from testbed.workload import check_workload
 from topologies.fabric import Fabric
 
 Progress = Callable[[int, int], None]
@@ -68,11 +69,11 @@ def run_scenario(
     fabric = topologies.load(scenario.topology)
     reason = not_installable(fabric)
     if reason is not None:
-        raise ScenarioError(f"{scenario.name}: topology: {reason}")
+        raise ScenarioError(f"{scenario.source}: topology: {reason}")
     links = list(scenario.capture if capture is None else capture)
     check_names(scenario, fabric, links)
     if links and results_dir is None:
-        raise ScenarioError(f"{scenario.name}: capture: needs a results folder to write to")
+        raise ScenarioError(f"{scenario.source}: capture: needs a results folder to write to")
     started = time.perf_counter()
     with ExitStack() as services:
         provisioning = None
@@ -104,7 +105,7 @@ def run_scenario(
 
 
 def check_names(scenario: Scenario, fabric: Fabric, capture: Sequence[str] = ()) -> None:
-    """Raise `ScenarioError` for every name that the fabric does not have, all at once."""
+    """Raise `ScenarioError` for all that this fabric does not have or cannot do, at once."""
     links = frozenset(link.name for link in fabric.links())
     names = FaultNames(
         links=links,
@@ -119,6 +120,10 @@ def check_names(scenario: Scenario, fabric: Fabric, capture: Sequence[str] = ())
         for i, name in enumerate(capture)
         if name not in links
     ]
-    if problems:
-        lines = (f"{scenario.name}: {field}: {text}" for field, text in problems)
+    lines = [f"{scenario.source}: {field}: {text}" for field, text in problems]
+    try:
+        check_workload(scenario.workload, [host.name for host in fabric.hosts])
+    except ScenarioError as problem:
+        lines.append(f"{scenario.source}: {problem}")
+    if lines:
         raise ScenarioError("\n".join(lines))

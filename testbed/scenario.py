@@ -13,11 +13,20 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationError,
+    model_validator,
+)
 
 from endpoint import congestion
+from endpoint.messages import MAX_MESSAGE_BYTES
 from testbed.faults import Fault
 from testbed.quantities import SizeBytes, TimeNs
+from topologies.files import UniqueKeyLoader
 
 
 class ScenarioError(ValueError):
@@ -35,7 +44,7 @@ class _Messages(_Part):
     them are kept posted at once.
     """
 
-    message_bytes: SizeBytes = 65536
+    message_bytes: SizeBytes = Field(default=65536, le=MAX_MESSAGE_BYTES)
     messages: int | None = Field(default=None, ge=1)
     until: TimeNs | None = None
     in_flight: int = Field(default=2, ge=1, le=1024)
@@ -128,7 +137,7 @@ class EndpointOptions(_Part):
     """How the endpoints are set up; what is absent follows from the fabric."""
 
     evs: int | None = Field(default=None, ge=1, le=256)
-    """Active EVs of each QP; all paths of the pair (at most 128) when absent."""
+    """Active EVs of each QP; all paths of the pair (at most 256) when absent."""
     carrier_delay: TimeNs = 2_000
     """From losing or gaining carrier until the NIC tells its endpoint."""
     timeout: int | None = Field(default=None, ge=0, le=24)
@@ -218,6 +227,12 @@ class Scenario(_Part):
     expect: Expectations = Expectations()
     capture: list[str] = Field(default_factory=list)
     """Links whose frames are written to pcap files, when the run has a results folder."""
+    _source: str = PrivateAttr(default="")
+
+    @property
+    def source(self) -> str:
+        """What errors call it: its file, and its name when it came from none."""
+        return self._source or self.name
 
     @model_validator(mode="after")
     def _times_fit(self) -> Scenario:
@@ -236,18 +251,22 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     Raises `ScenarioError` naming the file and every field that is wrong.
     """
     path = Path(name_or_path)
+    source = str(path)
     if path.suffix not in (".yaml", ".yml"):
         path = _shipped_folder() / f"{name_or_path}.yaml"
         if not path.is_file():
+            if Path(name_or_path).is_file():
+                raise ScenarioError(f"{name_or_path}: a scenario's file is called .yaml or .yml")
             known = ", ".join(shipped_scenarios())
             raise ScenarioError(f"no scenario {str(name_or_path)!r} (there are: {known})")
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        # The loader is a SafeLoader: it builds plain values only.
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=UniqueKeyLoader)
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: not YAML: {error}") from error
-    return parse_scenario(document, source=str(path), folder=path.parent)
+    return parse_scenario(document, source=source, folder=path.parent)
 
 
 def parse_scenario(document: Any, *, source: str, folder: Path | None = None) -> Scenario:
@@ -258,7 +277,10 @@ def parse_scenario(document: Any, *, source: str, folder: Path | None = None) ->
         scenario = Scenario.model_validate(document)
     except ValidationError as error:
         raise ScenarioError("\n".join(_problems(error, source))) from error
-    return scenario if folder is None else _resolved(scenario, folder)
+    if folder is not None:
+        scenario = _resolved(scenario, folder)
+    scenario._source = source
+    return scenario
 
 
 def _resolved(scenario: Scenario, folder: Path) -> Scenario:
@@ -288,6 +310,10 @@ def _problems(error: ValidationError, source: str) -> Iterator[str]:
                 continue
             field += f"[{part}]" if isinstance(part, int) else f".{part}" if field else str(part)
         message = problem["msg"].removeprefix("Value error, ")
+        if problem["type"] == "extra_forbidden":
+            message = "no such field"
+        elif problem["type"] == "missing":
+            message = "is missing"
         yield f"{source}: {field or 'scenario'}: {message}"
 
 

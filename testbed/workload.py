@@ -7,12 +7,14 @@ differ between messages, so that a stale or misplaced byte at a destination cann
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from endpoint.messages import MAX_MESSAGE_BYTES
 from testbed.quantities import format_time
 from testbed.scenario import (
     AllToAll,
@@ -90,6 +92,8 @@ def host_index(name: str, hosts: Sequence[str], field: str) -> int:
 def pairs(workload: Workload, hosts: Sequence[str], seed: int) -> list[tuple[str, int, int]]:
     """``(group, source, destination)`` of every flow; a ring's flows go to the right neighbour."""
     n = len(hosts)
+    if n < 2:
+        raise ScenarioError("workload: the fabric has one host, and so nobody to send to")
     match workload:
         case OneWrite():
             ends = [
@@ -119,6 +123,14 @@ def pairs(workload: Workload, hosts: Sequence[str], seed: int) -> list[tuple[str
     return found
 
 
+def check_workload(workload: Workload, hosts: Sequence[str]) -> None:
+    """Raise `ScenarioError` when these hosts cannot carry it out, whatever the seed."""
+    pairs(workload, hosts, seed=0)
+    file_bytes(workload)
+    if isinstance(workload, RingAllReduce):
+        ring_plan(workload, len(hosts))
+
+
 def _partners(workload: Permutation, n: int, seed: int) -> list[int]:
     if workload.shift is not None:
         return [(a + workload.shift) % n for a in range(n)]
@@ -136,7 +148,9 @@ def flow_plans(workload: Workload, hosts: Sequence[str], seed: int) -> list[Flow
         raise TypeError("a ring all-reduce has a ring_plan")
     plans = []
     total = file_bytes(workload)
-    messages = workload.messages if total is None else -(-total // workload.message_bytes)
+    messages = workload.messages
+    if total is not None:  # an empty file is one message without bytes
+        messages = max(1, -(-total // workload.message_bytes))
     for group, source, destination in pairs(workload, hosts, seed):
         start_ns = workload.start if isinstance(workload, Incast) and group == "incast" else 0
         plans.append(
@@ -160,27 +174,27 @@ def flow_plans(workload: Workload, hosts: Sequence[str], seed: int) -> list[Flow
 def file_bytes(workload: Workload) -> int | None:
     """Length of the file that a workload sends, None when it sends none.
 
-    `ScenarioError` when the file cannot be read, or is empty.
+    `ScenarioError` when the file cannot be read.
     """
     if not isinstance(workload, OneWrite) or workload.file is None:
         return None
+    path = Path(workload.file)
+    if path.exists() and not path.is_file():
+        raise ScenarioError(f"workload.file: {path} is no regular file")
     try:
-        length = Path(workload.file).stat().st_size
+        with path.open("rb") as file:
+            return os.fstat(file.fileno()).st_size
     except OSError as error:
         raise ScenarioError(f"workload.file: {workload.file}: {error.strerror}") from error
-    if not length:
-        raise ScenarioError(f"workload.file: {workload.file} is empty")
-    return length
 
 
 def ring_plan(workload: RingAllReduce, hosts: int) -> RingPlan:
     """The plan of a ring; its buffer must divide into one chunk a host."""
-    if hosts < 2:
-        raise ScenarioError("workload: a ring needs at least two hosts")
     chunk, rest = divmod(workload.buffer_bytes, hosts)
-    if rest or not chunk:
+    if rest or not 0 < chunk <= MAX_MESSAGE_BYTES:
         raise ScenarioError(
-            f"workload.buffer_bytes: {workload.buffer_bytes} does not divide into {hosts} chunks"
+            f"workload.buffer_bytes: {workload.buffer_bytes} does not divide into {hosts} chunks "
+            f"of at most {MAX_MESSAGE_BYTES} B"
         )
     return RingPlan(hosts, chunk, workload.rounds)
 

@@ -19,7 +19,7 @@ from topologies.model import FabricSpec
 _HEADER = "# SPDX-License-Identifier: Apache-2.0\n"
 
 
-class _UniqueKeyLoader(yaml.SafeLoader):
+class UniqueKeyLoader(yaml.SafeLoader):
     """YAML as PyYAML reads it, but a key given twice is an error and not the last one's."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -64,7 +64,7 @@ def parse(content: str, source: str) -> FabricSpec:
     """The spec in a YAML text; `source` is what errors call it."""
     try:
         # The loader is a SafeLoader: it builds plain values only.
-        data = yaml.load(content, Loader=_UniqueKeyLoader)
+        data = yaml.load(content, Loader=UniqueKeyLoader)
     except yaml.YAMLError as error:
         raise TopologyError(f"{source}: not valid YAML: {error}") from error
     if not isinstance(data, dict):

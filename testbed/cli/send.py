@@ -93,7 +93,7 @@ def send(
 
     faults = [parse_fault(text) for text in fail or []]
     if not file.is_file():
-        raise BadInput(f"{file}: no such file")
+        raise BadInput(f"{file}: {'is no regular file' if file.exists() else 'no such file'}")
     folder = results / f"send-{seed}"
     expected_ns = _expected_ns(topologies.load(topology), file.stat().st_size)
     with progress_bar(file.name, quiet=as_json) as progress:

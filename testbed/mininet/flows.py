@@ -267,7 +267,7 @@ class Flows:
                     if path.plane == plane and path.in_use:
                         return path.uplink
         raise ScenarioError(
-            f"{self._scenario.name}: faults: no flow {source}→{destination} has a path "
+            f"{self._scenario.source}: faults: no flow {source}→{destination} has a path "
             f"in use in plane {plane}"
         )
 

@@ -143,12 +143,12 @@ def check_scenario(scenario: Scenario, fabric: Fabric, capture: Sequence[str] = 
     """ScenarioError when a scenario asks for what the fabric or this world does not have."""
     reason = not_installable(fabric)
     if reason is not None:
-        raise ScenarioError(f"{scenario.name}: topology: {reason}")
+        raise ScenarioError(f"{scenario.source}: topology: {reason}")
     check_names(scenario, fabric, capture)
     if scenario.endpoint.congestion_settings:
         raise ScenarioError(
-            f"{scenario.name}: endpoint.congestion_settings: host agents take an algorithm's name "
-            "only; its settings are for the virtual world"
+            f"{scenario.source}: endpoint.congestion_settings: host agents take an algorithm's "
+            "name only; its settings are for the virtual world"
         )
 
 

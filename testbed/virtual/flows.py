@@ -142,7 +142,7 @@ class FlowBook:
                     if ev_plane(ev) == plane:
                         return ev_uplink(ev)
         raise ScenarioError(
-            f"{self._scenario.name}: faults: no flow {source}→{destination} has a path "
+            f"{self._scenario.source}: faults: no flow {source}→{destination} has a path "
             f"in use in plane {plane}"
         )
 

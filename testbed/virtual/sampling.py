@@ -114,7 +114,8 @@ def _chosen(scenario: Scenario, flows: Sequence[Flow]) -> list[Flow]:
     unknown = sorted(wanted - names - {"all"})
     if unknown:
         raise ScenarioError(
-            f"{scenario.name}: measure.trace: no flow {unknown[0]!r} (write it like h5-h1, or all)"
+            f"{scenario.source}: measure.trace: no flow {unknown[0]!r} "
+            "(write it like h5-h1, or all)"
         )
     return [
         flow

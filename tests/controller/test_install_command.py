@@ -90,6 +90,9 @@ def test_switch_left_out_is_named(fabric, tmp_path):
     path.write_text("{}")
     with pytest.raises(TargetsError, match="switch p0t0a of tiny is missing"):
         load_targets(path, fabric)
+    path.write_text("p0t0a: {}\np0t0a: {}")
+    with pytest.raises(TargetsError, match="'p0t0a' is given twice"):
+        load_targets(path, fabric)
     path.write_text("a: [")
     with pytest.raises(TargetsError, match="not YAML"):
         load_targets(path, fabric)

@@ -98,9 +98,18 @@ def test_a_file_arrives_whole_in_spite_of_a_fault(tmp_path: Path) -> None:
     assert sent.source_sha256 == hashlib.sha256(source.read_bytes()).hexdigest()
 
 
+@pytest.mark.parametrize("length", [0, 1])
+def test_the_shortest_files_arrive(tmp_path: Path, length: int) -> None:
+    source, arrived = tmp_path / "short", tmp_path / "arrived"
+    source.write_bytes(b"x" * length)
+    sent = send_file(source, "h1", "h3", topology="tiny", out=arrived)
+    assert sent.intact and sent.length == length
+    assert arrived.read_bytes() == source.read_bytes()
+    assert sent.result.packets.data_placed == 1
+    assert sent.result.completion_times[0].completed == 1
+
+
 def test_a_file_that_cannot_be_sent_is_named(tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.touch()
-    for path, text in ((empty, "is empty"), (tmp_path / "none", "No such file")):
+    for path, text in ((tmp_path, "is no regular file"), (tmp_path / "none", "No such file")):
         with pytest.raises(ScenarioError, match=text):
             send_file(path, "h1", "h3", topology="tiny")

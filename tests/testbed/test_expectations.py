@@ -63,7 +63,13 @@ def fault(**values: Any) -> Spoil:
 CASES: list[tuple[str, Any, Spoil]] = [
     ("all_bytes_verified", True, change(bytes_verified=1)),
     ("all_bytes_verified", True, change(bytes_wrong=1)),
-    ("all_bytes_verified", True, change(bytes_posted=0, bytes_verified=0)),
+    ("all_bytes_verified", True, change(flows=[])),
+    ("all_bytes_verified", True, lambda r: setattr(r.flows[0], "messages_completed", 0)),
+    (
+        "all_bytes_verified",
+        True,
+        lambda r: [setattr(r.flows[0], f"messages_{end}", 0) for end in ("posted", "completed")],
+    ),
     ("no_qp_error", True, lambda r: setattr(r.flows[0], "error", "retry_exceeded")),
     ("min_trimmed_share", 0.001, packets(trimmed=0)),
     ("max_trimmed_share", 0.5, packets(trimmed=10**9)),

@@ -87,7 +87,7 @@ def test_nothing_is_sampled_unasked_and_sampling_changes_nothing(result: RunResu
 def test_a_run_can_be_told_what_to_trace_and_refuses_a_flow_that_is_not_there() -> None:
     traced = run_scenario(scenario(), trace=["all"])
     assert traced.trace is not None and len(traced.trace.flows) == 3
-    with pytest.raises(ScenarioError, match=r"sampled: measure\.trace: no flow 'h2-h1'"):
+    with pytest.raises(ScenarioError, match=r"test: measure\.trace: no flow 'h2-h1'"):
         run_scenario(scenario(), trace=["h5-h1", "h2-h1"])
 
 

@@ -51,7 +51,7 @@ def test_a_shipped_scenario_fits_its_fabric_and_expects_more_than_the_bytes(name
     ("changes", "field", "text"),
     [
         ({"duration": "100"}, "duration", "has no unit|not a time"),
-        ({"topologie": "tiny"}, "topologie", "not permitted"),
+        ({"topologie": "tiny"}, "topologie", "no such field"),
         ({"workload": {"kind": "permutation"}}, "workload", "either messages"),
         ({"workload": {"kind": "nope"}}, "workload", "tag"),
         (
@@ -75,6 +75,12 @@ def test_a_shipped_scenario_fits_its_fabric_and_expects_more_than_the_bytes(name
             "receiver not one of them",
         ),
         ({"expect": {"goodput_after": 95}}, "expect.goodput_after", "less than or equal to 1"),
+        ({"expect": {"goodput_afer": 0.9}}, "expect.goodput_afer", "no such field"),
+        (
+            {"workload": {"kind": "permutation", "messages": 1, "message_bytes": "2GiB"}},
+            "workload.message_bytes",
+            "less than or equal to 1073741824",
+        ),
     ],
 )
 def test_a_wrong_field_is_named_with_its_file(
@@ -91,18 +97,21 @@ def test_names_that_the_fabric_lacks_are_all_reported() -> None:
                 {"kind": "link_down", "link": "p0t0a-p0t1z", "at": "1us"},
                 {"kind": "switch_stop", "switch": "p9t1a", "at": "1us"},
                 {"kind": "nic_port_down", "host": "h1", "port": 2, "at": "1us"},
-            ]
+            ],
+            workload={"kind": "one_write", "source": "h1", "destination": "h9", "messages": 1},
         ),
         source="some.yaml",
     )
     with pytest.raises(ScenarioError) as caught:
         check_names(scenario, topologies.load("tiny"), ["h1-p0t0a", "h1-p0t0b"])
     lines = str(caught.value).splitlines()
+    assert all(line.startswith("some.yaml: ") for line in lines)
     assert [line.split(": ")[1] for line in lines] == [
         "faults[0].link",
         "faults[1].switch",
         "faults[2].port",
         "capture[1]",
+        "workload.destination",
     ]
 
 
@@ -115,3 +124,13 @@ def test_a_file_that_is_not_there_or_no_yaml_is_named(tmp_path: Path) -> None:
         load_scenario(broken)
     with pytest.raises(ScenarioError, match=r"no scenario 'nope'.*permutation"):
         load_scenario("nope")
+    other = broken.rename(tmp_path / "broken.txt")
+    with pytest.raises(ScenarioError, match=r"broken\.txt: a scenario's file is called \.yaml"):
+        load_scenario(other)
+
+
+def test_a_field_given_twice_is_refused(tmp_path: Path) -> None:
+    twice = tmp_path / "twice.yaml"
+    twice.write_text("name: a\nexpect: {}\nname: b\n")
+    with pytest.raises(ScenarioError, match=r"twice\.yaml: not YAML: field 'name' is given twice"):
+        load_scenario(twice)

@@ -156,6 +156,12 @@ def test_hosts_that_do_not_fit_are_named(document: dict[str, Any], text: str) ->
         pairs(workload(document), HOSTS, 1)
 
 
+@pytest.mark.parametrize("kind", ["permutation", "all_to_all"])
+def test_a_fabric_of_one_host_has_nobody_to_send_to(kind: str) -> None:
+    with pytest.raises(ScenarioError, match="one host"):
+        pairs(workload({"kind": kind, "messages": 1}), ["h1"], 1)
+
+
 def test_the_chunks_of_a_ring_go_once_round_twice() -> None:
     plan = RingPlan(hosts=4, chunk_bytes=1, rounds=1)
     for host in range(4):
