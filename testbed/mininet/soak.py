@@ -27,6 +27,7 @@ from rich.table import Table
 from testbed.mininet import requirements
 from testbed.mininet.errors import NotReady
 from testbed.mininet.run_folder import marked_processes
+from testbed.mininet.signals import ENDING
 from testbed.results import RunResult, read_result
 
 SCENARIOS = (
@@ -40,6 +41,7 @@ SCENARIOS = (
     "lossy-ev",
 )
 _RUN_S = 300.0
+_ENDED_FROM_OUTSIDE = frozenset(128 + number for number in ENDING)
 _TOKEN = "MRC_SOAK"
 """In the environment of everything that a run starts, to find what outlives it."""
 
@@ -94,6 +96,9 @@ def _soak(
                 if (scenario, kind, seed) in done:
                     continue
                 outcome = _run(scenario, kind, seed, results)
+                if outcome.status in _ENDED_FROM_OUTSIDE:
+                    print(f"{scenario} {kind} seed {seed}: ended by a signal, and not counted")
+                    continue
                 with store.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(outcome), sort_keys=True) + "\n")
                 verdict = "good" if outcome.good else f"BAD {outcome.failed} {outcome.left}"
