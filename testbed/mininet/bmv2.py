@@ -8,7 +8,10 @@ that add up (`controller.queues`).
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 
 from controller.queues import QUEUE_COUNT
 from testbed.mininet.errors import SwitchProcessError
@@ -20,6 +23,16 @@ THRIFT_PORT = 9090
 """Each switch has a namespace of its own, so all may use the same."""
 
 _COMPLAINT = re.compile(r"error|invalid|unknown|could not|usage", re.IGNORECASE)
+
+
+def version() -> str:
+    """What simple_switch_grpc says of itself, and how large it is: builds of one version differ."""
+    path = shutil.which(PROGRAM)
+    if path is None:
+        return "not there"
+    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+    lines = said.stdout.split()
+    return f"{lines[-1] if lines else 'unknown'} ({os.stat(path).st_size} B)"
 
 
 class Bmv2Process(SwitchProcess):

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from controller.queues import BMV2_SHARE_PERCENT
 from controller.tables import QUEUE_DATA
+from testbed.mininet import bmv2
 from testbed.mininet.agents import PACE_PERCENT
 from testbed.mininet.errors import NotReady
 from topologies.fabric import Fabric
@@ -65,6 +66,8 @@ class Costs(_Record):
     """When, as an ISO date and time."""
     packets: int
     """That were sent to measure it."""
+    program: str = ""
+    """Which build of BMv2 it was measured with."""
 
 
 class Calibration(_Record):
@@ -84,7 +87,14 @@ def load_costs(switch_kind: str) -> Costs | None:
         stored = Calibration.model_validate_json(calibration_file().read_bytes())
     except (OSError, ValidationError):
         return None
-    return stored.switches.get(switch_kind) if stored.machine == Machine.here() else None
+    costs = stored.switches.get(switch_kind)
+    same = stored.machine == Machine.here()
+    return costs if costs is not None and same and costs.program == program(switch_kind) else None
+
+
+def program(switch_kind: str) -> str:
+    """The build of a switch that is installed here; the embedded one is part of this project."""
+    return bmv2.version() if switch_kind == "bmv2" else ""
 
 
 def store_costs(switch_kind: str, costs: Costs) -> Path:

@@ -9,10 +9,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from controller.tables import QUEUE_DATA
 from endpoint.agent.client import AgentClient, connect_pair
 from endpoint.agent.errors import AgentError
 from endpoint.agent.values import QpInfo, Region, Statistics, WriteWork
-from testbed.mininet.calibration import Costs, data_share
+from testbed.mininet.bmv2 import Bmv2Process
+from testbed.mininet.calibration import Costs, data_share, program
 from testbed.mininet.errors import MininetWorldError
 from testbed.mininet.live import LiveFabric
 from testbed.mininet.net import Say
@@ -24,6 +26,8 @@ PACKETS_PER_SECOND = 100
 """In each direction: a load that any machine carries, since a flooded one cannot be measured."""
 LOAD_S = 5.0
 _SINGLES = 40
+_SLOW_PER_SECOND = 10
+_SLOW_PACKETS = 4
 _WAIT_S = 10.0
 _MESSAGE_BYTES = 64 << 10
 _DELAY_NS = 1_000_000
@@ -60,6 +64,9 @@ class _Measurement:
         source = [client.register_memory(_MESSAGE_BYTES) for client in self._clients]
         say("measuring the round trip without load")
         rtt_us = self._round_trip_us(infos[0], source[0], source[1])
+        if self._live.switch_kind == "bmv2":
+            # On a queue pair of its own, whose round trip nobody needs afterwards.
+            self._check_priorities(connect_pair(one, other)[0], source[0], source[1])
         say(f"measuring the cost of a packet ({LOAD_S:g} s)")
         agents, switches, packets = self._load(infos, source)
         if packets < PACKETS_PER_SECOND:
@@ -73,7 +80,34 @@ class _Measurement:
             path_rtt_us=round(rtt_us, 1),
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
             packets=packets,
+            program=program(self._live.switch_kind),
         )
+
+    def _check_priorities(self, near: QpInfo, source: Region, target: Region) -> None:
+        """A rate must hold for the queue that it is set for.
+
+        Builds of BMv2 before November 2024 apply it to the inverse priority
+        (p4lang/behavioral-model issue 1264), so that data would be limited as control is.
+        """
+        switch = self._live.net.switch("p0t0a")
+        assert isinstance(switch, Bmv2Process)
+        uplink = self._live.fabric.uplink_port(0)
+        switch.thrift(f"set_queue_rate {_SLOW_PER_SECOND} {uplink} {QUEUE_DATA}\n")
+        length = _SLOW_PACKETS * self._live.fabric.spec.path_mtu
+        client = self._clients[0]
+        with client.watch_completions(qpn=near.qpn) as completions:
+            started = time.monotonic()
+            client.write(near.qpn, 0, source, target, length=length)
+            completions.wait(near.qpn, [0], _WAIT_S)
+            seconds = time.monotonic() - started
+        switch.set_queues()
+        # The first packet leaves at once.
+        if seconds < (_SLOW_PACKETS - 1) / _SLOW_PER_SECOND:
+            raise MininetWorldError(
+                f"this BMv2 ({program('bmv2')}) does not limit the queue that a rate is set for: "
+                "builds before November 2024 take the inverse priority. Install a newer one, or "
+                "use --switch soft"
+            )
 
     def _round_trip_us(self, near: QpInfo, source: Region, target: Region) -> float:
         client = self._clients[0]

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import math
-import shutil
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,8 +13,7 @@ from pathlib import Path
 import topologies
 from controller.limits import not_installable
 from testbed.expectations import judge
-from testbed.mininet import requirements
-from testbed.mininet.bmv2 import PROGRAM
+from testbed.mininet import bmv2, requirements
 from testbed.mininet.calibration import (
     Costs,
     check_rates,
@@ -186,13 +183,5 @@ def run_environment(run: ScenarioRun, switch_kind: str, wall_seconds: float) -> 
 
     found.versions["mininet"] = VERSION
     if switch_kind == "bmv2":
-        found.versions[PROGRAM] = bmv2_version()
+        found.versions[bmv2.PROGRAM] = bmv2.version()
     return found
-
-
-def bmv2_version() -> str:
-    """What simple_switch_grpc says of itself."""
-    if shutil.which(PROGRAM) is None:
-        return "not there"
-    said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=False)
-    return said.stdout.strip().splitlines()[-1] if said.stdout.strip() else "unknown"

@@ -65,15 +65,18 @@ def test_within_one_t0_a_packet_passes_one_switch() -> None:
     assert calibration.packet_cost_us(small_fabric(), COSTS) == 1800
 
 
-def test_what_is_stored_is_found_again_by_kind() -> None:
+def test_what_is_stored_is_found_again_by_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_costs("soft") is None
     store_costs("soft", COSTS)
     assert load_costs("bmv2") is None
-    other = COSTS.model_copy(update={"hop_us": 900.0})
+    monkeypatch.setattr(calibration.bmv2, "version", lambda: "1.15 (5 B)")
+    other = COSTS.model_copy(update={"hop_us": 900.0, "program": "1.15 (5 B)"})
     path = store_costs("bmv2", other)
     assert load_costs("soft") == COSTS
     assert load_costs("bmv2") == other
     assert path == calibration.calibration_file()
+    monkeypatch.setattr(calibration.bmv2, "version", lambda: "1.15 (6 B)")
+    assert load_costs("bmv2") is None, "another build of BMv2 costs something else"
 
 
 def test_another_machine_or_a_broken_file_counts_as_not_measured(
