@@ -26,7 +26,7 @@ from topologies.fabric import Fabric
 Progress = Callable[[int, int], None]
 """Called now and then with the world's time and the scenario's duration, in ns."""
 
-WORLDS = ("virtual",)
+WORLDS = ("virtual", "mininet")
 
 
 @cache
@@ -54,7 +54,9 @@ def run_scenario(
     ``environment.json`` and a pcap of each link in ``capture`` (the scenario's own list when
     None). ``trace`` names flows to sample (``measure.trace``; the scenario's own list when None).
     ``program`` replaces what the switches run; ``prepare`` is called with the world before it
-    starts. With ``over_p4runtime`` the controller installs program and tables over gRPC.
+    starts. With ``over_p4runtime`` the controller installs program and tables over gRPC. The
+    world ``mininet`` takes none of these four, and needs a results folder; its further options
+    are those of `testbed.mininet.run`.
 
     Raises `ScenarioError` or `topologies.TopologyError` for bad input; a run that does
     not meet its expectations is no error: see ``passed`` and ``checks``.
@@ -66,6 +68,8 @@ def run_scenario(
         scenario = scenario.model_copy(update={"measure": measure})
     if world not in WORLDS:
         raise ScenarioError(f"no world {world!r} (there are: {', '.join(WORLDS)})")
+    if world == "mininet":
+        return _with_real_packets(scenario, seed, progress, capture, results_dir)
     fabric = topologies.load(scenario.topology)
     reason = not_installable(fabric)
     if reason is not None:
@@ -102,6 +106,28 @@ def run_scenario(
         )
         write_results(results_dir, result, surroundings)
     return result
+
+
+def _with_real_packets(
+    scenario: Scenario,
+    seed: int | None,
+    progress: Progress | None,
+    capture: Sequence[str] | None,
+    results_dir: Path | None,
+) -> RunResult:
+    """In the Mininet world, which is only imported where it is used."""
+    from testbed.mininet.run import MininetOptions, run_in_mininet
+
+    if results_dir is None:
+        raise ScenarioError(f"{scenario.source}: the world mininet needs a results folder")
+    return run_in_mininet(
+        scenario,
+        MininetOptions(),
+        seed=scenario.seed if seed is None else seed,
+        results_dir=results_dir,
+        capture=scenario.capture if capture is None else capture,
+        progress=progress,
+    )
 
 
 def check_names(scenario: Scenario, fabric: Fabric, capture: Sequence[str] = ()) -> None:
