@@ -14,6 +14,7 @@ from rich.markup import escape
 from testbed.cli.output import (
     FAILED,
     PASSED,
+    BadInput,
     console,
     print_json,
     progress_bar,
@@ -91,6 +92,8 @@ def run(
     if world == "mininet":
         from testbed.cli.mininet_run import run_and_show
 
+        if trace:
+            raise BadInput("--trace: flows are sampled in the virtual world only")
         status = run_and_show(scenario, seed, switch, as_described, compare, as_json, pcap, results)
         raise typer.Exit(status)
     raise typer.Exit(_run(scenario, world, seed, as_json, pcap, results, trace))
