@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("mininet", reason="needs Mininet's modules: make mininet")
+
 from testbed.mininet import measure_machine
 from testbed.mininet.bmv2 import Bmv2Process
 from testbed.mininet.errors import MininetWorldError
