@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -45,25 +46,28 @@ class Up:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
             start_new_session=True,
         )
-        self.said = ""
+        self._heard = b""
 
     def read_until(self, text: str) -> str:
         """Everything that it has said up to the line with `text`."""
         assert self.process.stdout is not None
+        output = self.process.stdout.fileno()
         deadline = time.monotonic() + START_S
-        while text not in self.said:
-            line = self.process.stdout.readline()
-            assert line and time.monotonic() < deadline, f"no {text!r} in:\n{self.said}"
-            self.said += line
-        said, self.said = self.said, ""
-        return said
+        wanted = text.encode()
+        while (found := self._heard.find(wanted)) < 0 or b"\n" not in self._heard[found:]:
+            ready, _, _ = select.select([output], [], [], max(0.0, deadline - time.monotonic()))
+            some = os.read(output, 1 << 16) if ready else b""
+            assert some, f"no {text!r} in:\n{self._heard.decode()}"
+            self._heard += some
+        end = self._heard.index(b"\n", found) + 1
+        said, self._heard = self._heard[:end], self._heard[end:]
+        return said.decode()
 
     def type(self, line: str) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(line + "\n")
+        self.process.stdin.write(f"{line}\n".encode())
         self.process.stdin.flush()
 
     @property
