@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,39 @@ def test_a_signal_ends_everything(up: Up, number: signal.Signals) -> None:
     status = up.process.wait(30)
     assert status == (-number if number == signal.SIGKILL else 128 + number)
     _nothing_is_left(up, run_id)
+
+
+@pytest.mark.parametrize(
+    ("step", "program", "said"),
+    [
+        ("starting switches", b"softswitch", "switch p0t"),
+        ("installing the program", b"softswitch", "p0t"),
+        ("starting 2 host agents", b"endpoint.agent", "agent h"),
+    ],
+)
+def test_what_dies_while_the_fabric_starts_is_named_and_nothing_is_left(
+    up: Up, step: str, program: bytes, said: str
+) -> None:
+    up.read_until(step)
+    run_id = up.run_id
+    deadline = time.monotonic() + START_S
+    while not (found := _running(run_id, program)):
+        assert time.monotonic() < deadline, f"{program!r} does not start"
+    os.kill(found[0], signal.SIGKILL)
+    assert said in up.read_until("exit status -9")
+    assert up.process.wait(30) == 2
+    _nothing_is_left(up, run_id)
+
+
+def _running(run_id: str, program: bytes) -> list[int]:
+    """Processes of a run that run this module."""
+    found = []
+    for pid in run_processes(run_id):
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if b"-m" in words and program in words:
+                found.append(pid)
+    return found
 
 
 def test_ctrl_c_while_it_starts(up: Up) -> None:
