@@ -3,7 +3,11 @@
 
 
 class BytestringError(ValueError):
-    """A bytestring is empty or holds a value wider than its type."""
+    """A bytestring is empty, or see `TooWideError`."""
+
+
+class TooWideError(BytestringError):
+    """A bytestring holds a value wider than its type."""
 
 
 def encode(value: int) -> bytes:
@@ -14,11 +18,12 @@ def encode(value: int) -> bytes:
 def decode(data: bytes, width: int) -> int:
     """Integer held by `data`, which may be padded with leading zero bytes.
 
-    Raises BytestringError when `data` is empty or its value needs more than `width` bits.
+    Raises BytestringError when `data` is empty, TooWideError when its value needs more than
+    `width` bits.
     """
     if not data:
         raise BytestringError("bytestring is empty")
     value = int.from_bytes(data, "big")
     if value.bit_length() > width:
-        raise BytestringError(f"bytestring 0x{data.hex()} does not fit in {width} bits")
+        raise TooWideError(f"bytestring 0x{data.hex()} does not fit in {width} bits")
     return value

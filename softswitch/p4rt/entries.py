@@ -10,16 +10,19 @@ from collections.abc import Mapping, Sequence
 from p4.v1 import p4runtime_pb2
 
 from softswitch.p4rt import bytestring
-from softswitch.p4rt.errors import denied, invalid
+from softswitch.p4rt.errors import denied, invalid, out_of_range
 from softswitch.p4rt.p4info import ActionSpec, FieldSpec, P4InfoIndex, TableSpec
 
 Key = tuple[int | tuple[int, int], ...]
 
 
 def decode_value(data: bytes, width: int, where: str) -> int:
-    """Value of a bytestring; INVALID_ARGUMENT naming `where` when it is empty or too wide."""
+    """Value of a bytestring; an error naming `where`: INVALID_ARGUMENT when it is empty,
+    OUT_OF_RANGE when it is too wide (P4Runtime specification, "Bytestrings")."""
     try:
         return bytestring.decode(data, width)
+    except bytestring.TooWideError as error:
+        raise out_of_range(f"{where}: {error}") from None
     except bytestring.BytestringError as error:
         raise invalid(f"{where}: {error}") from None
 

@@ -66,7 +66,7 @@ CASES = {
     ),
     "key too wide": (
         insert(table_entry("exact_match", b"\1" + bytes(6), action="drop")),
-        "INVALID_ARGUMENT",
+        "OUT_OF_RANGE",
         "field dst: bytestring 0x01000000000000 does not fit in 48 bits",
     ),
     "empty key": (
@@ -91,7 +91,7 @@ CASES = {
     ),
     "parameter too wide": (
         insert(table_entry("exact_match", b"\1", action="counted_forward", params=[b"\2\0"])),
-        "INVALID_ARGUMENT",
+        "OUT_OF_RANGE",
         "parameter port: bytestring 0x0200 does not fit in 9 bits",
     ),
     "missing parameter": (
@@ -210,7 +210,7 @@ CASES = {
     "unknown register": (modify(p4.RegisterEntry(register_id=1)), "NOT_FOUND", "no register"),
     "register value too wide": (
         modify(p4.RegisterEntry(register_id=IDS["cells"], data=P4Data(bitstring=b"\x10\0"))),
-        "INVALID_ARGUMENT",
+        "OUT_OF_RANGE",
         "does not fit in 12 bits",
     ),
     "register value of another type": (
