@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from endpoint.endpoint_desk import EndpointDesk
 from endpoint.events import Completion, EvChanged, Event, PortChanged
+from endpoint.link_prober import LinkProber, ProberConfig
 from endpoint.memory import Access, MemoryRegion, MemoryTable
 from endpoint.peer import Peer
 from endpoint.qp_config import QpConfig
@@ -78,6 +79,7 @@ class Nic:
         self._now_ns = 0
         self.desk = EndpointDesk(self)
         """Requests to other NICs that belong to no queue pair."""
+        self.prober: LinkProber | None = None
 
     # -- memory and queue pairs -----------------------------------------------------------------
 
@@ -196,6 +198,12 @@ class Nic:
         if peer.status.pending and peer not in self._untold:
             self._untold.append(peer)
 
+    def probe_links(self, config: ProberConfig, now_ns: int) -> LinkProber:
+        """From now on the NIC probes its T0s and T1s; `take` of what is returned has outcomes."""
+        rng = random.Random(self._rng.getrandbits(64))
+        self.prober = LinkProber(self, config, rng, now_ns)
+        return self.prober
+
     # -- frames in ------------------------------------------------------------------------------
 
     def receive(self, port: int, frame: bytes, now_ns: int) -> None:
@@ -231,6 +239,11 @@ class Nic:
         stats = self.stats
         if not frame.check_icrc():
             stats.icrc_errors += 1
+            return
+        if frame.src == self.address:
+            taken = self.prober is not None and self.prober.receive(frame, port, now_ns)
+            stats.endpoint_messages += taken
+            stats.wrong_peer += not taken
             return
         peer = self._peers.get(frame.src)
         taken = self.desk.receive(frame, port, now_ns, stranger=peer is None)
@@ -300,6 +313,9 @@ class Nic:
     def next_timer_ns(self) -> int | None:
         """When `on_timer` has something to do, if ever."""
         due = self._timers.next_ns()
+        if self.prober is not None:
+            probe = self.prober.next_timer_ns()
+            due = probe if due is None else min(due, probe)
         for peer in self._untold:
             other = peer.next_timer_ns(self._now_ns)
             if other is not None and (due is None or other < due):
@@ -309,6 +325,8 @@ class Nic:
     def on_timer(self, now_ns: int) -> None:
         """Does everything that is due; frames that follow wait for `frames_to_send`."""
         self._now_ns = now_ns
+        if self.prober is not None:
+            self.prober.on_timer(now_ns)
         for qp in self._timers.due(now_ns):
             qp.on_timer(now_ns)
             self.wake(qp)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a series of probes says about the loss on its way: bounds on binomial tails, in nats.
+
+The chance of at least k losses in n independent probes that are each lost with chance p is at most
+exp(-n D(k/n || p)), D being the relative entropy of two coins (Chernoff's bound, which holds for
+every n); the same bounds the chance of at most k.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Outcome = tuple[int, bool]
+"""When a probe was sent, in ns, and whether it came back."""
+
+TOLERATED = 0.01
+"""A way that loses no more than this share of its probes is in order."""
+ACCUSES = math.log(1e6) - 1e-9
+"""Strength that accuses: a healthy way looks like this once in a million."""
+REFUTES = math.log(1e3)
+"""Strength with which another way must contradict before it is taken for healthy."""
+MENDED = math.log(1e4)
+"""Strength with which probes that come back must contradict what a way was accused of."""
+
+
+def relative_entropy(share: float, chance: float) -> float:
+    """D(share || chance) in nats; both 0 to 1, infinite where chance excludes share."""
+    total = 0.0
+    for a, b in ((share, chance), (1 - share, 1 - chance)):
+        if a > 0:
+            if b <= 0:
+                return math.inf
+            total += a * math.log(a / b)
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Losses of a way since `onset_ns`, when the first of them was sent."""
+
+    onset_ns: int
+    sent: int
+    lost: int
+
+    @property
+    def share(self) -> float:
+        """Of the probes since the onset."""
+        return self.lost / self.sent
+
+    @property
+    def strength(self) -> float:
+        """How strongly it speaks against a healthy way, in nats; 0 when it does not."""
+        if self.share <= TOLERATED:
+            return 0.0
+        return self.sent * relative_entropy(self.share, TOLERATED)
+
+
+def find_loss(outcomes: Sequence[Outcome]) -> Evidence | None:
+    """The strongest evidence of loss up to now, if it accuses; `outcomes` by time of sending."""
+    best: Evidence | None = None
+    sent = lost = 0
+    for sent_ns, came_back in reversed(outcomes):
+        sent += 1
+        if came_back:
+            continue
+        lost += 1
+        found = Evidence(sent_ns, sent, lost)
+        if best is None or found.strength >= best.strength:
+            best = found
+    return best if best is not None and best.strength >= ACCUSES else None
+
+
+def contradicts(outcomes: Iterable[Outcome], suspected: Evidence) -> bool:
+    """Whether these probes, sent since the onset, were lost so much less than what is suspected
+    (half its share is not enough) that they went another, healthy way."""
+    sent = lost = 0
+    for sent_ns, came_back in outcomes:
+        if sent_ns >= suspected.onset_ns:
+            sent += 1
+            lost += not came_back
+    half = suspected.share / 2
+    if not sent or lost / sent >= half:
+        return False
+    return sent * relative_entropy(lost / sent, half) >= REFUTES
+
+
+def mended_since(outcomes: Sequence[Outcome], share: float) -> int | None:
+    """When the first of the newest probes was sent that all came back, if there are so many that
+    the way no longer loses this share; None otherwise."""
+    needed = MENDED / relative_entropy(0.0, min(share, 0.5))
+    count, since_ns = 0, None
+    for sent_ns, came_back in reversed(outcomes):
+        if not came_back:
+            break
+        count, since_ns = count + 1, sent_ns
+    return since_ns if count >= needed else None
