@@ -143,13 +143,13 @@ class LinkProber:
         if loop is None or loop.plane != port:
             return False
         del self._open[frame.request_id]
-        late = now_ns - sent_ns > self.config.timeout_ns
+        late = now_ns - sent_ns >= self.config.timeout_ns
         self._settle(loop, sent_ns, None if late else now_ns - sent_ns)
         return True
 
     def _expire(self, now_ns: int) -> None:
         oldest = now_ns - self.config.timeout_ns
-        for number in [n for n, (_, sent_ns) in self._open.items() if sent_ns < oldest]:
+        for number in [n for n, (_, sent_ns) in self._open.items() if sent_ns <= oldest]:
             self._lose(number)
 
     def _lose(self, number: int) -> None:

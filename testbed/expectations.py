@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from testbed.map_checks import map_checks
 from testbed.quantities import format_time
 from testbed.results import Check, RunResult
 from testbed.scenario import Expectations
@@ -18,7 +19,12 @@ def judge(result: RunResult, expect: Expectations) -> list[Check]:
     A check that finds nothing to measure has failed: an expectation must never hold because the
     run was too short to test it.
     """
-    return [*_integrity(result, expect), *_quiet(result, expect), *_rates(result, expect)]
+    return [
+        *_integrity(result, expect),
+        *_quiet(result, expect),
+        *_rates(result, expect),
+        *map_checks(result.map, expect),
+    ]
 
 
 def _integrity(result: RunResult, expect: Expectations) -> Iterator[Check]:

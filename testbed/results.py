@@ -21,6 +21,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from testbed.mapped import MapResult
 from testbed.program_versions import program_versions
 from testbed.real_time import RealTime
 from testbed.sampled import QueueDepth, Trace
@@ -276,6 +277,8 @@ class RunResult(_Record):
     """Where queues were sampled."""
     trace: Trace | None = None
     """Where flows were sampled."""
+    map: MapResult | None = None
+    """Of runs with a Clustermapper."""
     real_time: RealTime | None = None
     """Of runs with real packets."""
 

@@ -25,6 +25,7 @@ from pydantic import (
 from endpoint import congestion
 from endpoint.messages import MAX_MESSAGE_BYTES
 from testbed.faults import Fault
+from testbed.map_options import MapOptions
 from testbed.quantities import SizeBytes, TimeNs
 from topologies.files import UniqueKeyLoader
 
@@ -208,6 +209,10 @@ class Expectations(_Part):
     """After every fault, everything lost in it is placed within this time."""
     port_utilisation: float | None = Field(default=None, ge=0, le=1)
     """The least used sending NIC port's busy share, between settling and the end of posting."""
+    map_names_faults: TimeNs | None = None
+    """The map names every fault (of a link, port or switch) within this time."""
+    map_accuses_no_other: bool = False
+    """The map never names or suspects anything that was not broken."""
 
 
 class Scenario(_Part):
@@ -224,6 +229,8 @@ class Scenario(_Part):
     faults: list[Fault] = Field(default_factory=list, max_length=1000)
     endpoint: EndpointOptions = EndpointOptions()
     measure: MeasureOptions = MeasureOptions()
+    map: MapOptions | None = None
+    """Probe every link, and keep a map of what is broken."""
     expect: Expectations = Expectations()
     capture: list[str] = Field(default_factory=list)
     """Links whose frames are written to pcap files, when the run has a results folder."""
@@ -242,6 +249,10 @@ class Scenario(_Part):
         for i, fault in enumerate(self.faults):
             if fault.at >= self.duration:
                 raise ValueError(f"faults[{i}].at must be before duration")
+        if self.map is None and (
+            self.expect.map_names_faults is not None or self.expect.map_accuses_no_other
+        ):
+            raise ValueError("expect.map_… needs a map section")
         return self
 
 

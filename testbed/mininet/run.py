@@ -142,6 +142,8 @@ def check_scenario(scenario: Scenario, fabric: Fabric, capture: Sequence[str] = 
     if reason is not None:
         raise ScenarioError(f"{scenario.source}: topology: {reason}")
     check_names(scenario, fabric, capture)
+    if scenario.map is not None:
+        raise ScenarioError(f"{scenario.source}: map: links are probed in the virtual world only")
     if scenario.endpoint.congestion_settings:
         raise ScenarioError(
             f"{scenario.source}: endpoint.congestion_settings: host agents take an algorithm's "

@@ -128,6 +128,7 @@ class _Harvest:
             jain_index=jain,
             queue_depths=queue_depths(sampler, settled.from_ns, settled.to_ns),
             trace=trace(sampler),
+            map=None if world.mapper is None else world.mapper.result(world.occurrences),
         )
 
     # -- flows --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from testbed.measure import Bins
 from testbed.scenario import Scenario
 from testbed.virtual.breakage import Breaker
 from testbed.virtual.flows import FlowBook
+from testbed.virtual.mapper import Mapper
 from testbed.virtual.plant import Plant
 from testbed.virtual.provisioning import Provisioning
 from testbed.virtual.sampling import Sampler, make_sampler
@@ -56,6 +57,9 @@ class VirtualWorld(Plant):
         self.sampler: Sampler = make_sampler(
             scenario, fabric, self.loop, self.switches, self.flows.flows
         )
+        self.mapper = (
+            None if scenario.map is None else Mapper(self.loop, fabric, self.hosts, scenario.map)
+        )
 
     def _srtt_ns(self, key: FlowKey) -> int:
         return self.flows.srtt_ns(key)
@@ -93,6 +97,8 @@ class VirtualWorld(Plant):
         last_change = max((o.end_ns or o.begin_ns for o in self.occurrences), default=0)
         self.flows.start()
         self.sampler.start()
+        if self.mapper is not None:
+            self.mapper.start()
         with self.captures:
             while loop.now < duration:
                 # Where nothing happens for long (far hosts, long timers) there is one long step.
@@ -109,6 +115,8 @@ class VirtualWorld(Plant):
 
     def _drain(self) -> None:
         self.sampler.stop()
+        if self.mapper is not None:
+            self.mapper.stop()
         for host in self.hosts:
             host.quiet = True
         while self.loop.heap and self.loop.now < self.ended_ns + _DRAIN_NS:
