@@ -7,7 +7,7 @@ from importlib import metadata
 
 import typer
 
-from testbed.cli import controller, mininet_machine, perftest, runs, send, topo, up
+from testbed.cli import controller, map, mininet_machine, perftest, runs, send, topo, up
 
 
 def _version(wanted: bool) -> None:
@@ -34,6 +34,7 @@ def _options(
 
 app.command("demo")(runs.demo)
 app.command("run")(runs.run)
+app.command("map")(map.map_)
 app.command("up")(up.up)
 app.command("send")(send.send)
 app.command("write-bw")(perftest.write_bw)

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
+from testbed.cli.map_tables import show_map
 from testbed.cli.output import table
 from testbed.report.wording import PAPER_FAILOVER, nanos, number, percent, size
 from testbed.results import Environment, FaultResult, RunResult
@@ -23,6 +24,8 @@ def show_run(out: Console, result: RunResult, ran: Environment, folder: Path) ->
     _heading(out, result)
     if result.faults:
         _faults(out, result.faults)
+    if result.map is not None:
+        show_map(out, result.map)
     _completions(out, result)
     show_packets(out, result)
     show_checks(out, result)
