@@ -37,6 +37,7 @@ def good() -> RunResult:
         },
         "faults": [{"kind": "link_down", "link": "p0t0c-p0t1a", "at": "110us", "lasts": "50us"}],
         "measure": {"settle": "20us", "settle_mended": "60us", "queues": True},
+        "map": {"interval": "4us"},
     }
     return run_scenario(parse_scenario(document, source="test"))
 
@@ -99,6 +100,11 @@ CASES: list[tuple[str, Any, Spoil]] = [
     ("recovered_within", "100us", fault(data_packets_lost=0)),
     ("port_utilisation", 0.1, lambda r: setattr(r.port_use[0], "busy_share", 0.05)),
     ("port_utilisation", 0.1, change(port_use=[])),
+    ("map_names_faults", "100us", lambda r: setattr(r.map.faults[0], "named_us", 100.1)),
+    ("map_names_faults", "100us", lambda r: setattr(r.map.faults[0], "named_us", None)),
+    ("map_names_faults", "100us", change(map=None)),
+    ("map_accuses_no_other", True, lambda r: r.map.wrong.append("h1-p0t0a")),
+    ("map_accuses_no_other", True, change(map=None)),
 ]
 
 
