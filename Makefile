@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test lint bench p4 proto finsy-env mininet test-mininet soak-mininet clean
+.PHONY: help install demo test lint bench p4 proto finsy-env mininet test-mininet soak soak-mininet clean
 
 help: ## Show these targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,6 +37,9 @@ p4: install ## Recompile the P4 program (needs p4c-bm2-ss)
 
 mininet: install ## Link Debian's Mininet into .venv, and show what the Mininet world needs
 	$(BIN)/mrc doctor --link-mininet
+
+soak: install ## A million packets in virtual time under random faults, with a look for leaks
+	$(BIN)/python -m testbed.soak
 
 soak-mininet: install ## Ten runs of each scenario with real packets (root; resumable)
 	$(BIN)/python -m testbed.mininet.soak
