@@ -127,6 +127,29 @@ def test_psns_wrap() -> None:
     assert lab.completions[0][0].status is WorkStatus.SUCCESS
 
 
+def test_message_numbers_wrap_under_loss() -> None:
+    """MSN16 and RQMSN16 pass 2**16 while packets are lost; immediates stay in order."""
+    lab = Lab(fabric_with(path_mtu=256), line=50)
+    lab.rule(lab.losing(0.05))
+    qa, qb = lab.pair(config=QpConfig(first_psn=0xFFFFF0))
+    qa.requester._msn, qa.requester._rqmsn = 0xFFF0, 0xFFFC
+    qb.responder._finished = 0xFFFC
+    region = lab.region(4, 64 * 600)
+    data = random.Random(1).randbytes(64 * 600)
+    for i in range(64):
+        imm = i if i % 4 == 0 else None
+        if imm is not None:
+            qb.post_recv(i)
+        part = data[600 * i : 600 * (i + 1)]
+        qa.post_write(i, part, region.va + 600 * i, region.rkey, imm, now_ns=0)
+    lab.run(done=lambda: len(lab.completions[0]) == 64)
+    assert bytes(region.buffer) == data
+    assert qa.stats.retransmitted > 5
+    assert {s.parsed.msn for s in lab.data()} == {(0xFFF0 + i) & 0xFFFF for i in range(64)}
+    assert {0xFFFC, 0} <= {s.parsed.rqmsn for s in lab.data()}
+    assert [c.imm for c in lab.completions[4]] == list(range(0, 64, 4))
+
+
 def test_ports_stay_busy() -> None:
     lab = Lab(line=340)
     size = 8_000_000
