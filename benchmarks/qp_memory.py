@@ -26,6 +26,9 @@ from topologies import load
 FABRIC = "rack16"
 CONNECTIONS = 1_000
 WRITE_BYTES = 16_384
+AT_ONCE = 20
+"""Connections that begin to write in each step; all at once would measure trimming."""
+_STEP_NS = 10_000
 LIMIT_BYTES = 64 * 1024
 _BIN_NS = 1_000_000
 _LONGEST_NS = 1_000_000_000
@@ -63,13 +66,16 @@ def measure(
             b.connect(a.info(), 0)
             pairs.append((a, b))
         connected = _allocated() - before
+        failed = 0
         for number, (a, b) in enumerate(pairs):
             for turn, qp in enumerate((a, b)):
                 start = 2 * number + turn
                 region, at = inboxes.slot(number, turn)
                 view = memoryview(data)[start : start + write_bytes]
-                qp.post_write(number, view, region.va + at, region.rkey, now_ns=0)
-        failed = _run(plant)
+                qp.post_write(number, view, region.va + at, region.rkey, now_ns=plant.loop.now)
+            if number % AT_ONCE == 0:
+                failed += _step(plant)
+        failed += _run(plant)
         used = _allocated() - before
     finally:
         if not was_tracing:
@@ -112,17 +118,24 @@ class _Inboxes:
 
 def _run(plant: Plant) -> int:
     """Until nothing happens any more; how many writes did not succeed."""
+    failed = 0
+    while plant.loop.heap:
+        if plant.loop.now > _LONGEST_NS:
+            raise RuntimeError("the transfers do not come to an end")
+        failed += _step(plant)
+    return failed
+
+
+def _step(plant: Plant) -> int:
+    """A few µs in which every host sends what it can; how many writes failed."""
     loop, failed = plant.loop, 0
     for host in plant.hosts:
-        host.pump(0)
-    while loop.heap:
-        if loop.now > _LONGEST_NS:
-            raise RuntimeError("the transfers do not come to an end")
-        loop.run(loop.heap[0][0] + 10_000)
-        for host in plant.hosts:
-            done = host.nic.poll_completions()
-            failed += sum(completion.status is not WorkStatus.SUCCESS for completion in done)
-            host.nic.events()
+        host.pump(loop.now)
+    loop.run(loop.now + _STEP_NS)
+    for host in plant.hosts:
+        done = host.nic.poll_completions()
+        failed += sum(completion.status is not WorkStatus.SUCCESS for completion in done)
+        host.nic.events()
     return failed
 
 

@@ -9,7 +9,6 @@ from softswitch.program import Program
 from testbed.losses import Losses
 from testbed.virtual.breakage import Breaker
 from testbed.virtual.disorder import Disorder
-from testbed.virtual.host import HostNode
 from testbed.virtual.plant import Plant
 from topologies.fabric import Fabric
 
@@ -59,10 +58,6 @@ class SoakPlant(Plant):
     def note(self, *words: object) -> None:
         """Something that happened, for the digest."""
         self.digest.update(f"{self.loop.now} {words}\n".encode())
-
-    def host(self, index: int) -> HostNode:
-        """A host by its index."""
-        return self.hosts[index]
 
     def disorder_counts(self) -> dict[str, int]:
         """Frames delayed beyond others, repeated, and spoilt, over all links."""

@@ -39,11 +39,6 @@ class Storm:
             "disorder": self._disorder,
         }
 
-    @property
-    def quiet(self) -> bool:
-        """Whether nothing is broken."""
-        return not self._mend_at
-
     def blow(self, now: int) -> None:
         """Mend what is due, and begin the next fault when its time has come."""
         for number, (until, mend) in list(self._mend_at.items()):

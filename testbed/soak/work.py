@@ -12,7 +12,6 @@ from endpoint.events import WorkOpcode
 from endpoint.queue_pair import QpConfig, QueuePair
 from endpoint.responder import ResponderConfig
 from endpoint.serial import PSN_MASK
-from endpoint.stats import QpStats
 from testbed.soak.plant import SoakPlant
 from testbed.soak.session import FILLER, GUARD_BYTES, End, Post, Session, SoakError
 from testbed.virtual.host import HostNode
@@ -287,8 +286,3 @@ def _revoked(session: Session) -> bool:
 def _sum(session: Session) -> int:
     a, b = session.ends
     return crc32(b.memory, crc32(a.memory))
-
-
-def counters() -> tuple[str, ...]:
-    """Names of a queue pair's counters."""
-    return tuple(QpStats.__slots__)
