@@ -21,7 +21,7 @@ accused; where the fabric has nothing to compare with (one NIC on a T0, one T0) 
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -92,6 +92,7 @@ class ClusterMap:
         self._settle_ns = settle_ns
         self._keep_ns = keep_ns
         self._loops: dict[LoopId, list[Outcome]] = {}
+        self._newest_loss_ns: dict[LoopId, int] = {}  # also of one that is no longer kept
         self._open: dict[str, Finding] = {}
         self._troubled: set[int] = set()  # planes with a loss that is kept
         self._until_ns = 0
@@ -108,6 +109,7 @@ class ClusterMap:
         if not came_back:
             self.lost += 1
             self._troubled.add(loop.plane)
+            self._newest_loss_ns[loop] = max(sent_ns, self._newest_loss_ns.get(loop, sent_ns))
 
     @property
     def open_findings(self) -> list[Finding]:
@@ -129,13 +131,7 @@ class ClusterMap:
         return changed
 
     def _lossy_at_all(self, plane: int) -> bool:
-        oldest = self._until_ns - self._keep_ns
-        return any(
-            sent_ns >= oldest and not came_back
-            for loop, kept in self._loops.items()
-            if loop.plane == plane
-            for sent_ns, came_back in kept
-        )
+        return any(loop.plane == plane and self._may_lose(loop) for loop in self._newest_loss_ns)
 
     def _accuse(
         self, element: Element, evidence: Evidence, certain: bool, now_ns: int
@@ -155,15 +151,24 @@ class ClusterMap:
 
     def _outcomes(self, plane: int, hosts: Iterable[int], t1: int | None) -> list[Outcome]:
         """Of these NICs' loops by their T0, or by a T1, as far as they are settled; by time."""
-        until_ns, from_ns = self._until_ns, self._until_ns - self._keep_ns
-        merged = [
-            outcome
-            for host in hosts
-            for outcome in self._loops.get(LoopId(plane, host, t1), ())
-            if from_ns <= outcome[0] <= until_ns
-        ]
+        oldest, newest = (self._until_ns - self._keep_ns, False), (self._until_ns, True)
+        merged: list[Outcome] = []
+        for host in hosts:
+            kept = self._loops.get(LoopId(plane, host, t1), [])
+            merged += kept[bisect_left(kept, oldest) : bisect_right(kept, newest)]
         merged.sort()
         return merged
+
+    def _known(self, loop: LoopId) -> bool:
+        """Whether a loop has outcomes that are settled."""
+        kept = self._loops.get(loop, [])
+        first = bisect_left(kept, (self._until_ns - self._keep_ns, False))
+        return first < len(kept) and kept[first][0] <= self._until_ns
+
+    def _may_lose(self, loop: LoopId) -> bool:
+        """False when none of a loop's outcomes can be a loss: the usual case, told at once."""
+        newest_ns = self._newest_loss_ns.get(loop)
+        return newest_ns is not None and newest_ns >= self._until_ns - self._keep_ns
 
     def _hosts(self, t0: int) -> range:
         count = self.fabric.spec.nics_per_t0
@@ -171,7 +176,7 @@ class ClusterMap:
 
     def _heard(self, plane: int, t0: int) -> list[int]:
         """NICs of a T0 whose loops by it are known."""
-        return [host for host in self._hosts(t0) if self._outcomes(plane, [host], None)]
+        return [host for host in self._hosts(t0) if self._known(LoopId(plane, host, None))]
 
     # -- accusing -------------------------------------------------------------------------------
 
@@ -180,6 +185,8 @@ class ClusterMap:
         lossy: dict[int, Evidence] = {}
         for t0 in range(spec.t0s):
             for host in self._heard(plane, t0):
+                if not self._may_lose(LoopId(plane, host, None)):
+                    continue
                 found = find_loss(self._outcomes(plane, [host], None))
                 if found is not None:
                     lossy[host] = found
@@ -212,8 +219,11 @@ class ClusterMap:
         self, plane: int, t1: int, lossy: dict[int, Evidence]
     ) -> Iterator[tuple[Element, Evidence, bool]]:
         """T0–T1 links, and the T1."""
+        every = range(self.fabric.nic_count)
+        if not any(self._may_lose(LoopId(plane, host, t1)) for host in every):
+            return
         bad: dict[int, Evidence] = {}
-        fine: list[Outcome] = []
+        fine: list[int] = []
         undecided = False
         compared = 0
         for t0 in range(self.fabric.spec.t0s):
@@ -224,7 +234,7 @@ class ClusterMap:
             compared += 1
             found = find_loss(outcomes)
             if found is None:
-                fine += outcomes
+                fine += sound
                 continue
             proven = self._proven(plane, sound, found)
             found = find_loss(self._outcomes(plane, proven, t1))
@@ -240,8 +250,9 @@ class ClusterMap:
             if compared == 1:
                 yield self._uplink(plane, next(iter(bad)), t1), worst, False
             return
+        others = self._outcomes(plane, fine, t1)
         for t0, found in bad.items():
-            if contradicts(fine, found):
+            if contradicts(others, found):
                 yield self._uplink(plane, t0, t1), found, True
 
     def _proven(self, plane: int, hosts: Sequence[int], suspected: Evidence) -> list[int]:

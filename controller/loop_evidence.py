@@ -52,24 +52,28 @@ class Evidence:
     @property
     def strength(self) -> float:
         """How strongly it speaks against a healthy way, in nats; 0 when it does not."""
-        if self.share <= TOLERATED:
-            return 0.0
-        return self.sent * relative_entropy(self.share, TOLERATED)
+        return _strength(self.sent, self.lost)
+
+
+def _strength(sent: int, lost: int) -> float:
+    share = lost / sent
+    return 0.0 if share <= TOLERATED else sent * relative_entropy(share, TOLERATED)
 
 
 def find_loss(outcomes: Sequence[Outcome]) -> Evidence | None:
     """The strongest evidence of loss up to now, if it accuses; `outcomes` by time of sending."""
-    best: Evidence | None = None
+    best: tuple[int, int, int] | None = None  # onset, sent, lost
+    most = 0.0
     sent = lost = 0
     for sent_ns, came_back in reversed(outcomes):
         sent += 1
         if came_back:
             continue
         lost += 1
-        found = Evidence(sent_ns, sent, lost)
-        if best is None or found.strength >= best.strength:
-            best = found
-    return best if best is not None and best.strength >= ACCUSES else None
+        strength = _strength(sent, lost)
+        if strength >= most:
+            best, most = (sent_ns, sent, lost), strength
+    return Evidence(*best) if best is not None and most >= ACCUSES else None
 
 
 def contradicts(outcomes: Iterable[Outcome], suspected: Evidence) -> bool:

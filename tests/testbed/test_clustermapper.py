@@ -46,6 +46,7 @@ def checks(result: RunResult) -> dict[str, bool]:
     [
         ({"kind": "link_down", "link": "h2-p0t0a"}, "NIC–T0 link"),
         ({"kind": "nic_port_down", "host": "h4", "port": 1}, "NIC–T0 link"),
+        ({"kind": "link_silent", "link": "h3-p1t0b"}, "NIC–T0 link"),
         ({"kind": "link_lossy", "link": "h1-p1t0a", "share": 0.3}, "NIC–T0 link"),
         ({"kind": "link_silent", "link": "p1t0a-p1t1b"}, "T0–T1 link"),
         ({"kind": "link_lossy", "link": "p0t0b-p0t1a", "share": 0.3}, "T0–T1 link"),
