@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help install demo test lint bench p4 proto finsy-env mininet test-mininet soak soak-mininet clean
+.PHONY: facts help install demo test lint bench p4 proto finsy-env mininet test-mininet soak soak-mininet clean
 
 help: ## Show these targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -31,6 +31,9 @@ test-mininet: install ## Run the tests on fabrics of real packets, in real time 
 
 bench: install ## Measure the embedded switch and the virtual world
 	$(BIN)/python -m benchmarks
+
+facts: install ## Make docs/traceability.md anew from the facts and the tests that name them
+	$(BIN)/python tests/facts/traceability.py
 
 p4: install ## Recompile the P4 program (needs p4c-bm2-ss)
 	$(BIN)/python -m p4src.compile

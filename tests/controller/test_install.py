@@ -3,6 +3,7 @@
 
 import threading
 
+import pytest
 from install_support import TIMEOUTS, with_cookie, with_small_table
 
 from controller.client import SwitchSession
@@ -23,6 +24,7 @@ def test_every_switch_holds_exactly_the_computed_entries(installation):
         assert (switch.modified, switch.deleted, switch.unchanged) == (0, 0, 0)
 
 
+@pytest.mark.fact("srv6.static")
 def test_second_installation_changes_nothing(installation):
     installation.install()
     commits = len(installation.commits)

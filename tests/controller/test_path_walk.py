@@ -100,6 +100,7 @@ def check_path(walker: Walker, src: int, dst: int, ev: int) -> None:
     assert arrival.switches == [switch.name for switch in wanted]
 
 
+@pytest.mark.fact("srv6.path")
 @pytest.mark.parametrize("preset", ["tiny", "demo", "eight-plane", "rack16"])
 def test_every_pair_and_ev_of_a_preset(preset: str) -> None:
     fabric = load(preset)
@@ -116,6 +117,7 @@ def test_every_pair_and_ev_of_a_preset(preset: str) -> None:
     )
 
 
+@pytest.mark.fact("srv6.ev")
 @given(
     st.tuples(st.integers(1, 8), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9)),
     st.data(),
@@ -146,6 +148,7 @@ def test_far_ends_of_the_largest_fabric() -> None:
         check_path(walker, src, dst, sids.ev_pack(rng.randrange(8), rng.randrange(256)))
 
 
+@pytest.mark.fact("map.loops")
 @pytest.mark.parametrize("by_t1", [False, True])
 def test_loops_return_to_the_nic_that_sent_them(by_t1: bool) -> None:
     fabric = load("demo")
@@ -165,6 +168,7 @@ def _switches(preset: str) -> list[SwitchNode]:
     return list(load(preset).switches())
 
 
+@pytest.mark.fact("srv6.ua")
 @pytest.mark.parametrize("switch", _switches("tiny"), ids=lambda switch: switch.name)
 def test_adjacencies_leave_by_their_port_with_and_without_the_un_before(switch: SwitchNode) -> None:
     fabric = load("tiny")

@@ -70,6 +70,7 @@ def test_a_t1_entry_by_entry() -> None:
     assert listing(load("tiny"), "p0t1a") == TINY_P0T1A + classes
 
 
+@pytest.mark.fact("dscp.operator")
 def test_dscps_and_the_cut_come_from_the_description() -> None:
     dscp = {
         "no_trim": 1,

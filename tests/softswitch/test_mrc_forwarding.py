@@ -22,6 +22,7 @@ def expected(frame, destination, port=mrc.PORT_FIB, smac=None, dmac=None):
     return bytes(want)
 
 
+@pytest.mark.fact("srv6.un")
 @pytest.mark.parametrize("payload", [0, 1, 300, 4200])
 def test_un_shifts_the_address_and_forwards_by_the_fib(payload):
     frame = packet(address(mrc.SID_UN, mrc.SID_NEXT, 0x1111, 0x2222, 0x3333, 0x4444),
@@ -31,6 +32,7 @@ def test_un_shifts_the_address_and_forwards_by_the_fib(payload):
     assert data == expected(frame, address(mrc.SID_NEXT, 0x1111, 0x2222, 0x3333, 0x4444))
 
 
+@pytest.mark.fact("srv6.ua")
 def test_ua_shifts_and_leaves_by_its_own_port_without_the_fib():
     switch = make_switch()
     switch.tables[mrc.FIB].clear()
@@ -40,6 +42,7 @@ def test_ua_shifts_and_leaves_by_its_own_port_without_the_fib():
     assert data == expected(frame, address(0x1111, 0x2222), port, mrc.SMAC, mrc.DMAC)
 
 
+@pytest.mark.fact("srv6.un-then-ua")
 def test_an_adjacency_after_the_own_sid_shifts_twice():
     frame = packet(address(mrc.SID_UN, mrc.SID_ADJACENCY, 0x1111))
     port, _, data = forward(make_switch(), frame)
@@ -55,6 +58,7 @@ def test_longer_prefix_wins():
     assert forward(switch, packet(address(mrc.SID_UN, mrc.SID_NEXT, 9)))[0] == mrc.PORT_FIB
 
 
+@pytest.mark.fact("srv6.other-sid")
 def test_a_sid_of_another_switch_is_dropped():
     switch = make_switch()
     assert forward(switch, packet(address(mrc.SID_NEXT, mrc.SID_UN))) is None
@@ -67,6 +71,7 @@ def test_no_route_after_the_shift_is_dropped():
     assert drops(switch) == {"no route": 1}
 
 
+@pytest.mark.fact("srv6.container-end")
 def test_a_used_up_container_has_no_route_even_with_a_default_one():
     switch = make_switch()
     switch.tables[mrc.FIB].insert(((0, 0),), mrc.FORWARD, (mrc.PORT_FIB, 1, 2))
@@ -118,12 +123,14 @@ def test_other_ip_versions_count_as_parse_errors(version):
     assert drops(switch) == {"parse": 1}
 
 
+@pytest.mark.fact("srv6.srh-pass")
 def test_srh_without_segments_left_passes_untouched():
     frame = packet(segment=address(0x1234), segments_left=0)
     _, _, data = forward(make_switch(), frame)
     assert data == expected(frame, address(mrc.SID_NEXT, 0x1803, mrc.SID_NIC))
 
 
+@pytest.mark.fact("srv6.srh-take")
 def test_srh_takes_the_segment_when_the_container_is_empty():
     segment = address(mrc.SID_NEXT, 0x1803, mrc.SID_NIC)
     frame = packet(address(mrc.SID_UN), segment=segment, segments_left=1)
@@ -139,6 +146,7 @@ def test_srh_waits_while_the_container_is_not_empty():
     assert data == expected(frame, address(mrc.SID_NEXT, 0x1803, mrc.SID_NIC))
 
 
+@pytest.mark.fact("srv6.srh-drop")
 @pytest.mark.parametrize("segments_left", [2, 3, 255])
 def test_srh_with_more_segments_left_is_dropped(segments_left):
     switch = make_switch()

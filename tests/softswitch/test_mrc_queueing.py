@@ -23,6 +23,7 @@ def ecn_of(data):
     return Ether(data)[IPv6].tc & 3
 
 
+@pytest.mark.fact("dscp.queue")
 @pytest.mark.parametrize("dscp", range(64))
 def test_every_dscp_goes_to_its_queue(dscp):
     _, priority, data = forward(make_switch(), packet(dscp=dscp))
@@ -30,6 +31,7 @@ def test_every_dscp_goes_to_its_queue(dscp):
     assert dscp_of(data) == dscp
 
 
+@pytest.mark.fact("trim.threshold")
 @pytest.mark.parametrize("dscp", range(64))
 def test_every_dscp_at_the_threshold(dscp):
     switch = make_switch()
@@ -45,6 +47,7 @@ def test_every_dscp_at_the_threshold(dscp):
         assert result is None and drops(switch) == {"congestion": 1}
 
 
+@pytest.mark.fact("trim.threshold")
 def test_trimming_begins_at_the_threshold():
     switch = make_switch()
     occupy(switch, mrc.PORT_FIB, mrc.TRIM_AT - 1)
@@ -54,6 +57,7 @@ def test_trimming_begins_at_the_threshold():
     assert switch.counters["MrcIngress.queueing.trimmed"].read(mrc.PORT_FIB)[0] == 1
 
 
+@pytest.mark.fact("trim.only-dscp")
 def test_a_cut_changes_nothing_but_dscp_and_length():
     frame = packet(payload=1000)
     whole = forward(make_switch(), frame)[2]
@@ -66,6 +70,7 @@ def test_a_cut_changes_nothing_but_dscp_and_length():
     assert bytes(cut) == whole[: mrc.TRIM_LENGTH]
 
 
+@pytest.mark.fact("trim.short")
 @pytest.mark.parametrize("payload", range(0, 89, 11))
 def test_a_short_packet_is_marked_trimmed_and_keeps_its_bytes(payload):
     switch = make_switch()
@@ -76,6 +81,7 @@ def test_a_short_packet_is_marked_trimmed_and_keeps_its_bytes(payload):
     assert data[54:] == bytes(frame)[54:]
 
 
+@pytest.mark.fact("srv6.srh-cut")
 def test_an_srh_makes_the_cut_longer_by_its_own_length():
     switch = make_switch()
     occupy(switch, mrc.PORT_FIB, mrc.TRIM_AT)
@@ -85,6 +91,7 @@ def test_an_srh_makes_the_cut_longer_by_its_own_length():
     assert data[54:] == bytes(frame)[54 : len(data)]
 
 
+@pytest.mark.fact("trim.last-hop")
 def test_the_last_hop_has_its_own_threshold_and_dscp_and_never_marks():
     switch = make_switch()
     threshold = mrc.TRIM_AT * 3 // 2

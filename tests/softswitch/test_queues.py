@@ -53,6 +53,7 @@ def test_each_class_is_first_in_first_out():
     assert all(names == sorted(names) for names in leaving.values())
 
 
+@pytest.mark.fact("trim.quarter")
 def test_trimmed_gets_a_quarter_of_the_bytes_while_data_waits():
     port = PortScheduler(100 * GBPS, (10_000, 10_000, 64), overhead_bytes=24)
     for _ in range(2000):

@@ -63,6 +63,7 @@ def test_a_smaller_mtu_makes_the_round_trip_shorter() -> None:
     assert times[-1] == fabric.base_rtt_ns()
 
 
+@pytest.mark.fact("trim.thresholds")
 def test_thresholds_of_the_demo_fabric() -> None:
     fabric = load("demo")
     assert fabric.bdp_bytes == 67_787

@@ -18,6 +18,7 @@ def small(planes: int, t0s: int, t1s: int, nics: int) -> Fabric:
     return Fabric(generate("small", planes=planes, t0s=t0s, t1s=t1s, nics_per_t0=nics))
 
 
+@pytest.mark.fact("srv6.unique")
 @pytest.mark.parametrize("dimensions", SMALL)
 def test_small_fabrics_by_comparing_everything(dimensions: tuple[int, int, int, int]) -> None:
     fabric = small(*dimensions)
@@ -39,6 +40,7 @@ def test_small_fabrics_by_comparing_everything(dimensions: tuple[int, int, int, 
         assert not adjacencies & {0, *switch_usids, *nics}
 
 
+@pytest.mark.fact("srv6.unique")
 def test_the_largest_fabric_within_seconds() -> None:
     started = time.process_time()
     proof = prove_unique(load("mrc-131072"))

@@ -35,6 +35,7 @@ def test_loop_by_a_t1_returns_to_the_same_t0() -> None:
     assert IPv6Address(path.address(0, 1)) == IPv6Address("5f00:0:1000:1801:1000:803::")
 
 
+@pytest.mark.fact("srv6.usid")
 @given(planes, st.integers(0, 3), indexes)
 def test_usid_parts_come_back(plane: int, tier: int, index: int) -> None:
     if tier == sids.TIER_ADJ and index == 0:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves when quick-adapt sets the window to what was delivered, and what it then ignores."""
 
+import pytest
+
 from endpoint.congestion import CongestionParameters, NsccConfig, NsccControl
 
 MTU = 4_150
@@ -23,6 +25,7 @@ def ack(nscc: NsccControl, now: int, size: int = MTU, rtt: int = LATE, **more: o
     nscc.on_ack(now, size, size, rtt, True, 0, False, **more)  # type: ignore[arg-type]
 
 
+@pytest.mark.fact("cc.quick-adapt")
 def test_a_trim_in_a_starved_round_trip_sets_the_window_to_what_was_delivered() -> None:
     nscc = control()
     ack(nscc, 100)

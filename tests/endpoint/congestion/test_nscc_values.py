@@ -18,6 +18,7 @@ def close(value: float) -> object:
     return pytest.approx(value, rel=5e-4)
 
 
+@pytest.mark.fact("cc.example")
 def test_the_worked_example_of_the_ultra_ethernet_simulator() -> None:
     values = resolve(EXAMPLE)
     assert EXAMPLE.bdp == close(66_856)
@@ -59,6 +60,7 @@ def test_without_trimming_the_target_is_a_whole_base_round_trip() -> None:
     assert resolve(replace(EXAMPLE, trimming=False)).target_delay == EXAMPLE.base_rtt_ns
 
 
+@pytest.mark.fact("cc.names")
 def test_every_setting_has_the_name_that_the_control_api_gives_it() -> None:
     of_the_api = {
         "disable_qa", "adjust_bytes_threshold", "adjust_period_threshold", "base_rtt", "eta", "fi",

@@ -48,6 +48,7 @@ def grown_in_a_window(nscc: NsccControl, rtt: int, marked: bool = False) -> int:
     return nscc.window - begun
 
 
+@pytest.mark.fact("cc.proportional")
 def test_unmarked_below_the_target_it_grows_in_proportion_to_the_distance() -> None:
     far, near = (
         grown_in_a_window(control(), BASE + TARGET - distance) for distance in (2_400, 1_200)
@@ -57,6 +58,7 @@ def test_unmarked_below_the_target_it_grows_in_proportion_to_the_distance() -> N
     assert near == pytest.approx(alpha * 1_200, rel=0.08)
 
 
+@pytest.mark.fact("cc.fair")
 def test_unmarked_at_or_above_the_target_it_grows_by_the_fair_increase() -> None:
     for delay in (TARGET, 3 * TARGET):
         nscc = control()
@@ -69,12 +71,14 @@ def test_the_fair_increase_is_the_same_for_large_and_small_windows() -> None:
     assert small == pytest.approx(large, rel=0.2)
 
 
+@pytest.mark.fact("cc.hold")
 def test_marked_below_the_target_it_holds() -> None:
     nscc = control()
     Acks(nscc).give(200, BELOW, marked=True)
     assert nscc.window == 10 * MTU
 
 
+@pytest.mark.fact("cc.decrease")
 def test_marked_at_or_above_the_target_it_shrinks_by_the_excess_of_the_mean_delay() -> None:
     nscc = control(delay_weight=1.0)
     Acks(nscc).give(1, BASE + 2 * TARGET, marked=True)
@@ -84,6 +88,7 @@ def test_marked_at_or_above_the_target_it_shrinks_by_the_excess_of_the_mean_dela
     assert nscc.window == pytest.approx(10 * MTU * (1 - 0.8 / 5), abs=40)
 
 
+@pytest.mark.fact("cc.decrease")
 def test_one_decrease_takes_at_most_max_md_jump() -> None:
     nscc = control(delay_weight=1.0, gamma=1.0)
     Acks(nscc).give(1, BASE + 50 * TARGET, marked=True)
@@ -93,6 +98,7 @@ def test_one_decrease_takes_at_most_max_md_jump() -> None:
     assert nscc.window == 9 * MTU
 
 
+@pytest.mark.fact("cc.decrease")
 def test_it_decreases_at_most_once_a_base_round_trip() -> None:
     nscc = control(delay_weight=1.0)
     for now in range(1_000_000, 1_000_000 + BASE + 1, 100):
@@ -158,6 +164,7 @@ def test_eta_is_added_in_every_adjust_period_even_while_it_holds() -> None:
     assert nscc.window == 10 * MTU + 500
 
 
+@pytest.mark.fact("cc.bounds")
 def test_the_window_stays_between_one_packet_and_max_cwnd() -> None:
     nscc = control(silent=True)
     acks = Acks(nscc)
@@ -171,6 +178,7 @@ def test_the_window_stays_between_one_packet_and_max_cwnd() -> None:
     assert nscc.can_send(MTU - 1, MTU)
 
 
+@pytest.mark.fact("cc.loss")
 def test_a_loss_takes_its_bytes_off_and_a_timer_those_of_all_it_gave_up() -> None:
     nscc = control()
     nscc.on_loss(0, MTU)
@@ -181,6 +189,7 @@ def test_a_loss_takes_its_bytes_off_and_a_timer_those_of_all_it_gave_up() -> Non
     assert nscc.window == 6 * MTU
 
 
+@pytest.mark.fact("cc.brake")
 def test_the_receivers_brake_takes_its_share_of_what_it_newly_counts() -> None:
     nscc = control()
     nscc.on_ack(1, 0, 4_096, BASE + TARGET, True, 64, False)

@@ -11,6 +11,7 @@ from endpoint.memory import Access
 from endpoint.queue_pair import QpConfig, QpState
 
 
+@pytest.mark.fact("rel.access")
 @pytest.mark.parametrize("fault", ["rkey", "below", "above", "right", "forgotten"])
 def test_a_violation_writes_nothing_and_both_ends_go_to_error(fault: str) -> None:
     lab = Lab(line=340)
@@ -46,6 +47,7 @@ def test_a_violation_writes_nothing_and_both_ends_go_to_error(fault: str) -> Non
     assert [n.syndrome for n in naks] == [0x62]
 
 
+@pytest.mark.fact("rel.flush")
 def test_in_error_posts_are_flushed_and_packets_are_dropped_and_counted() -> None:
     lab = Lab(line=340)
     qa, qb = lab.pair()
@@ -113,6 +115,7 @@ def test_frames_for_others_are_counted_and_touch_nothing() -> None:
     assert bytes(region.buffer) == bytes(100)
 
 
+@pytest.mark.fact("rel.qpn-rest")
 def test_a_qp_number_rests_for_twice_the_longest_timer() -> None:
     lab = Lab()
     nic = lab.nics[0]
@@ -128,6 +131,7 @@ def test_a_qp_number_rests_for_twice_the_longest_timer() -> None:
     assert nic.create_qp().qpn == first.qpn
 
 
+@pytest.mark.fact("rel.first-psn")
 def test_first_psns_are_random() -> None:
     lab = Lab()
     assert len({lab.nics[0].create_qp().first_psn for _ in range(20)}) == 20

@@ -3,6 +3,7 @@
 
 import random
 
+import pytest
 from engine_lab import Lab, Sent
 
 from endpoint.events import WorkStatus
@@ -11,6 +12,7 @@ from endpoint.responder import ResponderConfig
 from endpoint.wire import nack as reasons
 
 
+@pytest.mark.fact("rel.imm-order")
 def test_an_immediate_waits_for_all_that_was_sent_before_it() -> None:
     lab = Lab(line=340)
     qa, qb = lab.pair()
@@ -39,6 +41,7 @@ def test_an_immediate_waits_for_all_that_was_sent_before_it() -> None:
     assert [(c.wr_id, c.imm, c.byte_len) for c in lab.completions[4]] == [(5, 11, 4), (6, 12, 0)]
 
 
+@pytest.mark.fact("rel.imm-order")
 def test_immediates_complete_in_the_order_sent_under_loss() -> None:
     lab = Lab(line=340)
     qa, qb = lab.pair()
@@ -54,6 +57,7 @@ def test_immediates_complete_in_the_order_sent_under_loss() -> None:
     assert [c.wr_id for c in lab.completions[0]] == list(range(100))
 
 
+@pytest.mark.fact("nack.no-resource")
 def test_without_a_receive_some_are_kept_and_more_are_refused_until_one_is_posted() -> None:
     lab = Lab(line=340)
     config = QpConfig(responder=ResponderConfig(max_wimm=3))

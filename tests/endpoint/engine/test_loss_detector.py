@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves the loss rules one by one, on the detector alone."""
 
+import pytest
+
 from endpoint.loss import Fate, LossDetector, LossRule, Transmission
 from endpoint.messages import Message
 
@@ -35,6 +37,7 @@ class Sender:
         self.detector.overdue(now, DELAY, self.lost)
 
 
+@pytest.mark.fact("rel.loss-a")
 def test_rule_a_needs_both_a_gap_and_a_later_arrival_on_the_same_path() -> None:
     s = Sender()
     first = s.send(1, A, 0)
@@ -82,6 +85,7 @@ def test_what_one_sack_acknowledges_together_is_settled_before_rule_a_is_applied
     assert first.fate is not Fate.LOST
 
 
+@pytest.mark.fact("rel.loss-known")
 def test_a_gap_in_a_sack_caused_by_an_earlier_transmission_tells_nothing() -> None:
     s = Sender()
     early = s.send(1, A, 0)
@@ -91,6 +95,7 @@ def test_a_gap_in_a_sack_caused_by_an_earlier_transmission_tells_nothing() -> No
     assert not late.missing
 
 
+@pytest.mark.fact("rel.loss-b")
 def test_rule_b_waits_for_the_loss_delay_and_for_a_later_arrival() -> None:
     s = Sender()
     first, other = s.send(1, A, 100), s.send(2, B, 200)
@@ -156,6 +161,7 @@ def test_a_frame_too_short_to_cut_may_overtake_and_proves_nothing_about_its_path
     assert s.lost == []
 
 
+@pytest.mark.fact("cc.inflight")
 def test_inflight_counts_each_transmission_once() -> None:
     s = Sender()
     first = s.send(1, A, 0)

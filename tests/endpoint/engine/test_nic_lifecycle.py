@@ -66,6 +66,7 @@ def test_timers_that_go_to_and_fro_and_owners_that_go_leave_nothing_behind() -> 
     assert not timers._due and not timers._entry and not timers._heap
 
 
+@pytest.mark.fact("rel.states")
 def test_states_follow_the_table_and_nothing_else() -> None:
     for state in QpState:
         for heard in QpInput:

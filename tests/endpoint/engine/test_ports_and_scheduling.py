@@ -110,6 +110,7 @@ def test_the_update_is_repeated_on_other_planes_until_it_is_answered() -> None:
     assert len(messages(lab, 0, 0)) == answered
 
 
+@pytest.mark.fact("port.return")
 def test_a_port_that_comes_up_returns_through_probes() -> None:
     lab, qa, _, region, data = started(8_000_000)
     lab.nics[0].port_down(1, lab.now)

@@ -3,6 +3,7 @@
 
 import random
 
+import pytest
 from engine_lab import Lab, Sent, fabric_with, transfer
 
 from endpoint.ev_states import EvState
@@ -79,6 +80,7 @@ def test_lost_sacks_cost_nothing_when_later_ones_arrive() -> None:
     assert qb.stats.duplicates <= 1
 
 
+@pytest.mark.fact("rel.loss-uncovered")
 def test_what_no_sack_covers_is_probed_for_on_another_plane_not_sent_again() -> None:
     lab = Lab(room=1000)
     [lost] = [drop(lab, 3)]
@@ -148,6 +150,7 @@ def test_a_tail_whose_sacks_are_lost_is_asked_after_before_the_timer() -> None:
     assert 1 <= qa.stats.probes_sent <= 3
 
 
+@pytest.mark.fact("rel.rtt")
 def test_a_round_trip_of_100_ms_is_measured_as_100_ms() -> None:
     lab = Lab(delay=50_000_000)
     qa, _, equal = transfer(lab, 1_000_000, QpConfig(timeout=18))
@@ -174,6 +177,7 @@ def test_a_round_trip_far_above_the_timer_is_still_measured_and_learned() -> Non
     assert qa.stats.timeouts > 0  # 262 µs was too short until the first answer came
 
 
+@pytest.mark.fact("rel.timer")
 def test_a_dead_peer_ends_in_error_after_linear_and_doubled_waits() -> None:
     lab = Lab()
     lab.rule(lambda sent: [])
@@ -234,6 +238,7 @@ def test_an_arrival_after_the_loss_was_declared_is_counted_once() -> None:
     assert qa.requester.board.inflight == 0
 
 
+@pytest.mark.fact("rel.oldest")
 def test_the_oldest_hole_is_repaired_first() -> None:
     lab = Lab(line=340)
     lost = drop(lab, *range(8))

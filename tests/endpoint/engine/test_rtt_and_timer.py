@@ -38,6 +38,7 @@ def test_a_clock_that_ran_back_is_ignored() -> None:
     assert rtt.samples == 0
 
 
+@pytest.mark.fact("rel.timer")
 def test_the_timer_is_linear_first_and_then_doubles() -> None:
     policy = RetryPolicy(exponent=8, linear=3, exponential=4)
     unit = 1024 << 8
@@ -50,6 +51,7 @@ def test_the_timer_never_runs_beyond_its_highest_exponent() -> None:
     assert policy.interval_ns(24, 0) == 1024 << 24 == policy.longest_ns
 
 
+@pytest.mark.fact("rel.timer-forever")
 def test_twenty_five_is_for_ever() -> None:
     assert not RetryPolicy(exponential=25).exhausted(10_000)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves when a SACK is sent, what it says, and where its bitmap starts."""
 
+import pytest
 from engine_lab import Lab, Sent, fabric_with, marked
 
 from endpoint.probes import ProbePurpose
@@ -43,11 +44,13 @@ def rtx(sent: Sent, qa: object) -> bytes:
     )  # fmt: skip
 
 
+@pytest.mark.fact("rel.sack-bytes")
 def test_small_packets_count_1024_bytes_each_and_4096_make_a_sack() -> None:
     r = Receiving(mtu=256)
     assert [len(r.give(psn)) for psn in range(8)] == [0, 0, 0, 1, 0, 0, 0, 1]
 
 
+@pytest.mark.fact("sack.mpr")
 def test_full_packets_cause_a_sack_each() -> None:
     r = Receiving(mtu=4096, packets=10)
     [answer] = r.give(0)
@@ -64,6 +67,7 @@ def test_full_packets_cause_a_sack_each() -> None:
     assert sack.rcvd_units == rcvd_units(4096 + 88)
 
 
+@pytest.mark.fact("sack.skip-once")
 def test_a_mark_causes_a_sack_that_says_skip_once() -> None:
     r = Receiving()
     [answer] = r.give(0, marked(r.frames[0].frame))
@@ -71,6 +75,7 @@ def test_a_mark_causes_a_sack_that_says_skip_once() -> None:
     assert r.qb.stats.marked_received == 1
 
 
+@pytest.mark.fact("rel.sack-rtx")
 def test_a_retransmission_causes_a_sack_that_starts_at_the_first_hole() -> None:
     r = Receiving()
     for psn in range(1, 100):
@@ -82,6 +87,7 @@ def test_a_retransmission_causes_a_sack_that_starts_at_the_first_hole() -> None:
     assert sack.bitmap == (1 << 64) - 2  # PSN 0 is missing, 1 to 63 are there
 
 
+@pytest.mark.fact("rel.sack-slide")
 def test_other_sacks_slide_so_that_their_cause_fits() -> None:
     r = Receiving()
     answers = [a for psn in range(1, 101) for a in r.give(psn)]
@@ -92,18 +98,21 @@ def test_other_sacks_slide_so_that_their_cause_fits() -> None:
     assert sack.ooo_count == 100
 
 
+@pytest.mark.fact("rel.sack-ack-request")
 def test_the_ack_request_bit_causes_a_sack_and_ends_every_message() -> None:
     r = Receiving(packets=3)
     assert [s.parsed.ack_request for s in r.frames.values()] == [False, False, True]
     assert [len(r.give(psn)) for psn in range(3)] == [0, 0, 1]
 
 
+@pytest.mark.fact("rel.mpr")
 def test_the_last_packet_that_the_window_allows_asks_for_an_acknowledgement() -> None:
     r = Receiving(packets=2000)
     assert len(r.frames) == 1024  # the maximum PSN range
     assert [psn for psn, s in r.frames.items() if s.parsed.ack_request] == [1023]
 
 
+@pytest.mark.fact("rel.duplicate")
 def test_duplicates_are_acknowledged_again_and_not_placed_again() -> None:
     r = Receiving()
     for psn in range(4):
@@ -117,6 +126,7 @@ def test_duplicates_are_acknowledged_again_and_not_placed_again() -> None:
     assert answer.parsed.sack.rcvd_units == rcvd_units(4 * (256 + 88))
 
 
+@pytest.mark.fact("nack.out-of-window")
 def test_ahead_of_the_window_is_nacked_and_behind_it_is_sacked() -> None:
     r = Receiving(packets=400, units=1)
     assert len(r.frames) == 128
@@ -135,6 +145,7 @@ def test_ahead_of_the_window_is_nacked_and_behind_it_is_sacked() -> None:
     assert behind.parsed.sack.cack_psn == 127
 
 
+@pytest.mark.fact("probe.answer")
 def test_a_probe_is_answered_by_a_sack_for_each_64_psns_up_to_the_newest() -> None:
     r = Receiving()
     for psn in (*range(5), 10, 70, 150):
@@ -152,6 +163,7 @@ def test_a_probe_is_answered_by_a_sack_for_each_64_psns_up_to_the_newest() -> No
     assert seen == {10, 70, 150}
 
 
+@pytest.mark.fact("rel.mpr-follow")
 def test_the_peers_window_follows_its_sacks() -> None:
     r = Receiving(packets=400, units=1)
     assert r.qa.requester.next_avoids(0) is None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Proves that serial numbers compare and expand rightly across every wrap."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ unbounded = st.integers(min_value=0, max_value=1 << 40)
 half = st.integers(min_value=-(1 << 23), max_value=(1 << 23) - 1)
 
 
+@pytest.mark.fact("rel.psn")
 @given(unbounded, half)
 def test_a_psn_on_the_wire_expands_to_the_number_it_came_from(near: int, away: int) -> None:
     assert expand(wrap_psn(near + away), near) == near + away

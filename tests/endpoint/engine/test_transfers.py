@@ -25,6 +25,7 @@ def test_every_size_lands_in_packets_of_the_path_mtu(size: int) -> None:
     assert lab.completions[0][0].byte_len == size
 
 
+@pytest.mark.fact("opcode.fragments")
 def test_opcodes_mark_first_middle_last_and_only() -> None:
     lab = Lab(fabric_with(path_mtu=256))
     qa, qb = lab.pair()
@@ -115,6 +116,7 @@ def test_a_healthy_network_needs_no_retransmission_whatever_the_paths_delays() -
     assert (lab.completions[4][0].byte_len, lab.completions[4][0].imm) == (2_000_000, 4)
 
 
+@pytest.mark.fact("rel.psn")
 def test_psns_wrap() -> None:
     lab = Lab(fabric_with(path_mtu=256), line=50)
     lab.rule(lab.losing(0.05))

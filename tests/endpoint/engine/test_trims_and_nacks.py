@@ -38,6 +38,7 @@ def once(lab: Lab, qa, change):
     return rule
 
 
+@pytest.mark.fact("nack.trimmed", "nack.trimmed-lasthop")
 @pytest.mark.parametrize("last_hop", [False, True])
 def test_a_cut_packet_is_nacked_and_sent_again_on_another_path(last_hop: bool) -> None:
     lab, qa, qb, region, data = prepared(
@@ -63,6 +64,7 @@ def test_a_cut_packet_is_nacked_and_sent_again_on_another_path(last_hop: bool) -
     assert qa.requester.congestion.window < start_window
 
 
+@pytest.mark.fact("rel.trimmed-state")
 def test_a_trimmed_packet_changes_no_state_of_the_receiver() -> None:
     lab = Lab(room=1000)
     qa, qb = lab.pair()
@@ -87,6 +89,7 @@ def test_a_cut_packet_under_any_dscp_is_taken_as_trimmed() -> None:
     assert qb.stats.trimmed_received == 1
 
 
+@pytest.mark.fact("rel.whole-trimmed")
 def test_a_whole_frame_under_a_trimmed_dscp_is_placed_and_sacked_with_skip_once() -> None:
     lab, qa, qb, region, data = prepared(
         lambda lab, qa: once(lab, qa, lambda f: with_class(f, lab.fabric.dscp.trimmed))
@@ -99,6 +102,7 @@ def test_a_whole_frame_under_a_trimmed_dscp_is_placed_and_sacked_with_skip_once(
     assert [s.mark for s in sacks].count(MARK_SKIP_ONCE) == 1
 
 
+@pytest.mark.fact("nack.not-outstanding")
 def test_a_nack_for_what_is_not_in_flight_is_ignored() -> None:
     lab, qa, qb, region, data = prepared(lambda lab, qa: lambda sent: None)
     lab.run(until=6_000)
@@ -144,6 +148,7 @@ def test_everything_trimmed_for_a_while_completes_without_a_loss_or_a_timer() ->
     assert qa.requester.board.inflight == 0
 
 
+@pytest.mark.fact("rel.loss-lasthop")
 def test_a_loss_beside_last_hop_trims_does_not_retire_the_path() -> None:
     def rule(lab, qa):
         def cut_or_lose(sent: Sent):
@@ -164,6 +169,7 @@ def test_a_loss_beside_last_hop_trims_does_not_retire_the_path() -> None:
     assert not [e for e in lab.nics[0].events() if isinstance(e, EvChanged)]
 
 
+@pytest.mark.fact("nack.resend-later")
 @pytest.mark.parametrize(
     "reason", [reasons.NO_BITMAP, reasons.NO_PKT_BUFFER, reasons.PSN_OOR_WINDOW, 0x77]
 )
@@ -183,6 +189,7 @@ def test_other_reasons_are_sent_again_a_little_later(reason: int) -> None:
     assert qa.evs.state(parsed.ev) is EvState.GOOD
 
 
+@pytest.mark.fact("nack.unexpected")
 def test_an_unexpected_event_is_fatal() -> None:
     lab, qa, _, _, _ = prepared(lambda lab, qa: lambda sent: None)
     lab.pump(0)

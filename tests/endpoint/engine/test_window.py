@@ -157,6 +157,7 @@ def test_algorithms_are_chosen_by_name() -> None:
         congestion.register("window", WindowControl)
 
 
+@pytest.mark.fact("cc.inflight")
 def test_inflight_is_corrected_by_the_peers_own_count_and_never_negative() -> None:
     lab = Lab(line=340)
     lows: list[int] = []

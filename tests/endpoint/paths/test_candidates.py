@@ -35,6 +35,7 @@ def test_entropy_differs_by_seed_only():
     assert candidates("demo", 0, 7) != candidates("demo", 0, 7, seed=2)
 
 
+@pytest.mark.fact("ev.count")
 @pytest.mark.parametrize("name", ["tiny", "demo", "eight-plane", "rack16"])
 def test_up_to_256_paths_are_all_active(name):
     fabric = topologies.load(name)
@@ -46,6 +47,7 @@ def test_up_to_256_paths_are_all_active(name):
     assert ev_set.backup() == []
 
 
+@pytest.mark.fact("ev.count")
 def test_beyond_256_paths_256_are_active_and_as_many_in_reserve():
     fabric = topologies.load("mrc-131072")
     evs = candidates("mrc-131072", 0, fabric.nic_count - 1)

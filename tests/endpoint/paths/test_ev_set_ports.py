@@ -29,6 +29,7 @@ def test_a_port_that_goes_down_takes_its_plane_out_at_once(make_set, side):
     assert causes == {f"{side}_port_down"}
 
 
+@pytest.mark.fact("ev.floor-ports")
 def test_the_floor_never_keeps_a_port_that_is_down(make_set):
     evs = make_set(4, 4, min_active=16)
     evs.set_local_ports(0b0001, 1)

@@ -19,6 +19,7 @@ def take(evs, n, **how):
     return [evs.next(0, **how) for _ in range(n)]
 
 
+@pytest.mark.fact("ev.rotation")
 @pytest.mark.parametrize(("planes", "active"), [(1, 1), (1, 7), (2, 2), (4, 4), (8, 32)])
 def test_each_rotation_uses_each_active_ev_once(make_set, planes, active):
     evs = make_set(planes, active)
@@ -37,6 +38,7 @@ def test_planes_are_within_one_packet_of_each_other_at_any_time(make_set):
         assert max(sent.values()) - min(sent.values()) <= 1
 
 
+@pytest.mark.fact("ev.shrink")
 def test_a_plane_with_fewer_paths_gets_load_in_proportion(make_set):
     evs = make_set(4, 8)
     for ev in (0x100, 0x103, 0x104, 0x106):
@@ -96,6 +98,7 @@ def test_more_marks_before_the_missed_turn_change_nothing(make_set):
     assert take(once, 30) == take(thrice, 30)
 
 
+@pytest.mark.fact("ev.good-skip")
 def test_skip_lasts_about_one_rotation(make_set):
     gaps = []
     for seed in range(200):
@@ -109,6 +112,7 @@ def test_skip_lasts_about_one_rotation(make_set):
     assert min(gaps) >= 15
 
 
+@pytest.mark.fact("ev.none-good")
 def test_with_no_ev_good_the_skip_one_due_soonest_is_used(make_set):
     evs = make_set(2, 4, seed=3)
     twin = make_set(2, 4, seed=3)
@@ -134,6 +138,7 @@ def test_all_skip_again_and_again_still_sends(make_set):
 # -- retransmissions and full ports ---------------------------------------------------------------
 
 
+@pytest.mark.fact("ev.retransmission")
 def test_a_retransmission_takes_another_ev(make_set):
     evs = make_set(2, 2)
     for now in range(400):

@@ -24,6 +24,7 @@ def as_rows(evs):
 RETIREMENTS = [EvInput.LOSS, EvInput.TIMEOUT, EvInput.ALWAYS_SKIP]
 
 
+@pytest.mark.fact("ev.good-skip")
 def test_congestion_makes_skip_and_a_missed_turn_makes_good(make_set):
     evs = make_set(1, 4)
     evs.skip(2, 10)
@@ -37,6 +38,7 @@ def test_congestion_makes_skip_and_a_missed_turn_makes_good(make_set):
     assert back[1:] == (2, 0, EvState.SKIP, EvState.GOOD, "turn_missed")
 
 
+@pytest.mark.fact("ev.retire")
 @pytest.mark.parametrize("cause", RETIREMENTS)
 @pytest.mark.parametrize("skipped_before", [False, True])
 def test_a_loss_retires_at_once_from_good_and_from_skip(make_set, cause, skipped_before):
@@ -54,6 +56,7 @@ def test_inputs_that_do_not_retire_are_refused(make_set):
         make_set(1, 8).retire(5, 2, EvInput.CONGESTED)
 
 
+@pytest.mark.fact("ev.replacement")
 def test_a_replacement_comes_from_the_same_plane(make_set):
     evs = make_set(4, 4, backup=2)
     victim = next(ev for ev in evs.active() if ev >> 8 == 2)
@@ -63,12 +66,14 @@ def test_a_replacement_comes_from_the_same_plane(make_set):
     assert [sum(ev >> 8 == plane for ev in evs.active()) for plane in range(4)] == [4] * 4
 
 
+@pytest.mark.fact("ev.shrink")
 def test_a_plane_without_backup_shrinks(make_set):
     evs = make_set(4, 4)
     evs.retire(0x201, 1)
     assert [sum(ev >> 8 == plane for ev in evs.active()) for plane in range(4)] == [4, 4, 3, 4]
 
 
+@pytest.mark.fact("ev.rejoin")
 def test_readmission_joins_the_active_set_where_the_plane_is_below_its_count(make_set):
     evs = make_set(2, 4)
     evs.retire(0x101, 1)
@@ -78,6 +83,7 @@ def test_readmission_joins_the_active_set_where_the_plane_is_below_its_count(mak
     assert 0x101 in evs.active()
 
 
+@pytest.mark.fact("ev.rejoin")
 def test_readmission_joins_the_backup_where_the_plane_is_full(make_set):
     evs = make_set(2, 4, backup=1)
     victim = evs.active()[0]
@@ -130,6 +136,7 @@ def test_a_loss_from_before_the_readmission_is_old_news(make_set):
 # -- the floor ------------------------------------------------------------------------------------
 
 
+@pytest.mark.fact("ev.floor")
 def test_the_floor_is_a_quarter_of_the_set_and_at_least_one(make_set):
     assert make_set(4, 4).min_active == 4
     assert make_set(8, 32).min_active == 64
@@ -137,6 +144,7 @@ def test_the_floor_is_a_quarter_of_the_set_and_at_least_one(make_set):
     assert make_set(2, 4, min_active=6).min_active == 6
 
 
+@pytest.mark.fact("ev.floor")
 def test_several_lossy_evs_at_the_floor_stay_in_use_and_each_says_so_once(make_set):
     evs = make_set(2, 4, min_active=3)
     for ev in evs.active()[:5]:
@@ -203,6 +211,7 @@ def test_everything_lost_at_once_leaves_the_floor_in_use(make_set):
 # -- the operator ---------------------------------------------------------------------------------
 
 
+@pytest.mark.fact("ev.denied")
 @pytest.mark.parametrize("before", [EvState.GOOD, EvState.SKIP, EvState.ASSUMED_BAD])
 def test_deny_from_any_state_and_allow(make_set, before):
     evs = make_set(1, 4, min_active=1)
@@ -269,6 +278,7 @@ def test_an_unknown_ev_is_ignored_from_the_wire_and_refused_from_the_operator(ma
 # -- construction and bounds ----------------------------------------------------------------------
 
 
+@pytest.mark.fact("ev.equal-planes")
 def test_every_plane_gets_the_same_number_and_a_random_subset():
     candidates = {plane: list(range(plane * 100, plane * 100 + 40)) for plane in range(4)}
     subsets = []

@@ -24,11 +24,13 @@ TABLE = [
 ]
 
 
+@pytest.mark.fact("ev.states")
 @pytest.mark.parametrize(("heard", "good", "skip", "bad", "denied"), TABLE, ids=lambda v: str(v))
 def test_row(heard, good, skip, bad, denied):
     assert [next_state(state, heard) for state in (G, S, B, D)] == [good, skip, bad, denied]
 
 
+@pytest.mark.fact("ev.states")
 def test_the_table_covers_every_input():
     assert {row[0] for row in TABLE} == set(EvInput)
 

@@ -23,6 +23,7 @@ def test_nothing_to_say_without_a_change(sender):
     assert sender.due(0, RTT) is None and sender.next_timer_ns(0) is None
 
 
+@pytest.mark.fact("port.repeat")
 def test_resent_every_round_trip_on_another_usable_plane_until_answered(sender):
     sender.changed(0b1101)
     assert sender.next_timer_ns(5) == 5
@@ -74,6 +75,7 @@ def test_the_peer_takes_all_ports_as_usable_until_told(sender):
     assert peer.apply(9, 0b0111) and peer.mask == 0b0111
 
 
+@pytest.mark.fact("port.serial")
 def test_an_older_request_and_a_repetition_are_ignored():
     peer = PeerPorts(4)
     peer.apply(10, 0b0111)
@@ -83,6 +85,7 @@ def test_an_older_request_and_a_repetition_are_ignored():
     assert peer.apply(11, 0b1111)
 
 
+@pytest.mark.fact("port.serial")
 def test_ids_are_compared_as_serial_numbers():
     peer = PeerPorts(4)
     peer.apply(65_535, 0b0001)

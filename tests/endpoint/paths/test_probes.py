@@ -15,6 +15,7 @@ RTT = 100
 # -- schedule -------------------------------------------------------------------------------------
 
 
+@pytest.mark.fact("probe.pace")
 def test_one_probe_every_four_round_trips():
     schedule = ProbeSchedule()
     schedule.add(7, 1000)

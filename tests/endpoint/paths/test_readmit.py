@@ -17,6 +17,7 @@ def answers_until_back(evs, ev, now):
     raise AssertionError("never readmitted")
 
 
+@pytest.mark.fact("ev.readmit")
 def test_three_then_double_at_each_retirement_up_to_192(make_set):
     evs = make_set(1, 8)
     needed = []
@@ -26,6 +27,7 @@ def test_three_then_double_at_each_retirement_up_to_192(make_set):
     assert needed == [3, 6, 12, 24, 48, 96, 192, 192, 192, 192]
 
 
+@pytest.mark.fact("ev.readmit-reset")
 def test_back_to_three_after_a_second_without_loss(make_set):
     evs = make_set(1, 8)
     needed = []

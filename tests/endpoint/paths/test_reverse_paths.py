@@ -39,6 +39,7 @@ def receive_only(reverse, trips, start=0, answer=lambda ev: True):
     return sent
 
 
+@pytest.mark.fact("reverse.set")
 def test_one_reverse_ev_a_plane_and_control_packets_rotate(reverse):
     evs = [reverse.next() for _ in range(8)]
     assert sorted(ev >> 8 for ev in evs[:4]) == [0, 1, 2, 3]
@@ -51,6 +52,7 @@ def test_queue_pairs_do_not_start_on_the_same_plane():
     assert starts == {0, 1, 2, 3}
 
 
+@pytest.mark.fact("reverse.probe")
 def test_one_probe_a_round_trip_while_only_receiving(reverse):
     assert len(receive_only(reverse, 20)) == 20
 
@@ -71,6 +73,7 @@ def test_no_probe_while_data_flows_both_ways(reverse):
     assert len(receive_only(reverse, 2, start=20 * RTT)) == 2, "only receiving again"
 
 
+@pytest.mark.fact("reverse.alternate")
 def test_probes_alternate_between_a_current_ev_and_a_random_one():
     reverse = ReversePaths(CANDIDATES, random.Random(2))
     for k in range(40):
@@ -104,6 +107,7 @@ def test_the_round_trip_is_measured_on_the_senders_own_clock(reverse):
     assert reverse.probe_answered(6, 0) is None
 
 
+@pytest.mark.fact("reverse.two-misses")
 def test_two_unanswered_probes_on_a_current_ev_replace_it(reverse):
     ev = reverse.on_plane(1)
     reverse.probe_sent(1, ev, 0)
@@ -204,6 +208,7 @@ def test_a_plane_with_a_single_path_keeps_it():
     assert set(planes_of(reverse, 4)) == {1}
 
 
+@pytest.mark.fact("reverse.forward")
 def test_reverse_evs_never_touch_forward_evs():
     forward = EvSet(CANDIDATES, 32, random.Random(1))
     reverse = ReversePaths(CANDIDATES, random.Random(2))

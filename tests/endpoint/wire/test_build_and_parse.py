@@ -160,6 +160,7 @@ def test_a_parsed_frame_shows_what_it_is() -> None:
     assert repr(parsed) == "<RDMA WRITE Last: QP 291, PSN 11259377, EV 0xc0de4a17, 5 bytes>"
 
 
+@pytest.mark.fact("tseth.ticks")
 def test_timestamp_ticks_wrap_after_8_39_ms() -> None:
     assert ticks(0) == ticks(127) == 0
     assert ticks(128) == 1

@@ -220,6 +220,7 @@ def test_dscp_values_fit_and_differ() -> None:
     refused("dscp.trimmed_lasthop", lambda: DscpMap(0, 4, 8, 12, 12, 46))
 
 
+@pytest.mark.fact("sack.rcvd-bytes")
 def test_received_bytes_are_rounded_up_and_wrap() -> None:
     assert [rcvd_units(n) for n in (0, 1, 256, 257)] == [0, 1, 1, 2]
     assert rcvd_units(256 << 24) == 0

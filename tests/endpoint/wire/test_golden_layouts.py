@@ -27,15 +27,18 @@ from endpoint.wire.frame import parse_frame
 GOLDEN = golden_frames()
 
 
+@pytest.mark.fact("opcode.all")
 def test_the_golden_frames_cover_every_opcode() -> None:
     assert {frame[102] for frame in GOLDEN.values()} == set(opcodes.NAMES)
 
 
+@pytest.mark.fact("opcode.all")
 @pytest.mark.parametrize("name", GOLDEN)
 def test_a_built_frame_equals_the_one_written_by_hand(name: str) -> None:
     assert sample_frames()[name].hex() == GOLDEN[name].hex()
 
 
+@pytest.mark.fact("packet.ev", "packet.port", "packet.source", "opcode.endpoint-qp")
 @pytest.mark.parametrize("name", GOLDEN)
 def test_the_headers_common_to_all_are_parsed(name: str) -> None:
     parsed = parse_frame(GOLDEN[name], DSCP)
@@ -50,6 +53,7 @@ def test_the_headers_common_to_all_are_parsed(name: str) -> None:
     assert parsed.icrc_ok is True
 
 
+@pytest.mark.fact("opcode.write", "reth.every")
 @pytest.mark.parametrize("name", WRITES)
 def test_a_golden_write_is_parsed_into_its_values(name: str) -> None:
     values = WRITES[name]
@@ -70,6 +74,7 @@ def test_a_golden_write_is_parsed_into_its_values(name: str) -> None:
     assert (parsed.sack, parsed.nack, parsed.probe, parsed.aeth, parsed.endpoint) == (None,) * 5
 
 
+@pytest.mark.fact("opcode.control")
 @pytest.mark.parametrize(
     ("name", "field", "value", "psn"),
     [
@@ -95,6 +100,7 @@ def test_a_golden_control_frame_is_parsed_into_its_value(
     assert parsed.tx_timestamp == getattr(value, "tx_timestamp", None)
 
 
+@pytest.mark.fact("sack.serial")
 def test_sack_positions_are_serial() -> None:
     near_wrap = SACK._replace(cack_psn=0xFFFFFE, ack_psn_offset=-3, sack_offset=5)
     assert near_wrap.ack_psn == 0xFFFFFB

@@ -50,6 +50,7 @@ def bitwise_icrc(inner: bytes) -> int:
     return register ^ 0xFFFFFFFF
 
 
+@pytest.mark.fact("packet.icrc")
 @pytest.mark.parametrize("name", GOLDEN)
 def test_icrc_of_mrc_packets_equals_scapys(name: str) -> None:
     frame = sample_frames()[name]
@@ -77,6 +78,7 @@ def test_icrc_of_a_plain_rocev2_write_equals_scapys() -> None:
     assert pack_icrc(icrc(packet[14:-4])) == packet[-4:]
 
 
+@pytest.mark.fact("packet.icrc")
 @given(st.binary(min_size=60, max_size=200))
 def test_icrc_equals_a_bitwise_crc_of_the_masked_packet(inner: bytes) -> None:
     # The version is part of the masked word; every packet that gets here has version 6.
@@ -89,6 +91,7 @@ def test_icrc_equals_a_bitwise_crc_of_the_masked_packet(inner: bytes) -> None:
 MUTABLE = {0: 0x0F, 1: 0xFF, 2: 0xFF, 3: 0xFF, 7: 0xFF, 46: 0xFF, 47: 0xFF, 52: 0xFF}
 
 
+@pytest.mark.fact("packet.icrc-cover")
 @given(
     name=st.sampled_from(sorted(GOLDEN)),
     at=st.integers(0, 2000),
@@ -116,6 +119,7 @@ def test_a_corrupted_payload_fails_the_check(path: object, data: st.DataObject) 
     assert not parse_frame(bytes(frame), DSCP).check_icrc()
 
 
+@pytest.mark.fact("packet.icrc-outer")
 def test_the_outer_header_is_not_covered() -> None:
     frame = bytearray(sample_frames()["write_first"])
     frame[14:54] = frame[14:15] + b"\x30" + frame[16:20] + frame[20:21] + b"\x3d" + bytes(32)

@@ -18,6 +18,7 @@ WHOLE = data_template().build(**VALUES)
 ROUTED = data_template(path=PATH_WITH_SRH).build(**VALUES)
 
 
+@pytest.mark.fact("dscp.trimmed")
 @pytest.mark.parametrize(
     ("dscp", "last_hop"), [(DSCP.trimmed, False), (DSCP.trimmed_lasthop, True)]
 )
@@ -33,12 +34,14 @@ def test_the_default_cut_keeps_every_header(dscp: int, last_hop: bool) -> None:
     assert len(parsed.payload) == 0
 
 
+@pytest.mark.fact("srv6.srh-cut")
 def test_with_an_srh_the_cut_is_24_bytes_longer() -> None:
     parsed = parse_frame(with_dscp(ROUTED[:166], DSCP.trimmed), DSCP)
     assert parsed.is_cut and parsed.has_reth
     assert parsed.imm == 0xFEED
 
 
+@pytest.mark.fact("trim.least")
 @pytest.mark.parametrize("size", [122, 128, 137])
 def test_the_least_cut_gives_qp_psn_ev_and_timestamp(size: int) -> None:
     parsed = parse_frame(with_dscp(WHOLE[:size], DSCP.trimmed), DSCP)
@@ -54,6 +57,7 @@ def test_a_shorter_cut_is_malformed() -> None:
         assert caught.value.field == field
 
 
+@pytest.mark.fact("trim.known-by-length")
 def test_short_without_the_dscp_is_trimmed_too() -> None:
     parsed = parse_frame(WHOLE[:500], DSCP)
     assert parsed.is_trimmed and parsed.is_cut and not parsed.last_hop
@@ -61,6 +65,7 @@ def test_short_without_the_dscp_is_trimmed_too() -> None:
     assert not parsed.check_icrc()
 
 
+@pytest.mark.fact("packet.icrc-trimmed")
 @given(missing=st.integers(1, 4104))
 def test_one_missing_byte_is_enough_and_never_passes_the_icrc(missing: int) -> None:
     parsed = parse_frame(with_dscp(WHOLE[:-missing], DSCP.trimmed), DSCP)
@@ -85,6 +90,7 @@ def test_a_whole_but_corrupted_frame_under_a_trimmed_dscp_fails_the_icrc() -> No
     assert parsed.check_icrc() is False
 
 
+@pytest.mark.fact("dscp.trimmed")
 @pytest.mark.parametrize(
     "dscp", [DSCP.no_trim, DSCP.trimmable, DSCP.trimmable_retx, DSCP.control, 63]
 )
@@ -94,6 +100,7 @@ def test_no_other_dscp_means_trimmed(dscp: int) -> None:
     assert parsed.outer_dscp == dscp
 
 
+@pytest.mark.fact("packet.header")
 def test_the_whole_header_is_142_bytes() -> None:
     assert len(WHOLE) == 142 + len(PAYLOAD) + 4
     assert PATH.segment is None
