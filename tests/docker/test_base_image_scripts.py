@@ -136,6 +136,12 @@ def test_missing_boost_libraries_are_installed_by_their_names(base):
     assert base.installed[:2] == ["libboost-iostreams1.71.0", "libboost-program-options1.71.0"]
 
 
+def test_a_static_p4c_does_not_hide_what_bmv2_lacks(base):
+    base.put("ldd", f"case $1 in *p4c*) exit 1 ;; esac\n{MISSING}")
+    assert base.run("mend-base.sh").returncode == 0
+    assert base.installed[0] == "libboost-program-options1.71.0"
+
+
 def test_thrift_is_installed_where_the_command_line_of_bmv2_does_not_run_without(base):
     base.put("simple_switch_CLI", f"[ -e {base.folder}/thrift ]")
     base.put("apt-get", f'case $* in *python3-thrift) : >"{base.folder}/thrift" ;; esac')
