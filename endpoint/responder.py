@@ -25,7 +25,14 @@ from endpoint.wire.aeth import SYNDROME_REMOTE_ACCESS_ERROR, Aeth
 from endpoint.wire.frame import ParsedFrame
 from endpoint.wire.nack import Nack
 from endpoint.wire.opcodes import ENDS_MESSAGE
-from endpoint.wire.sack import MARK_NONE, MARK_SKIP_ONCE, MPR_UNIT_PSNS, Sack, rcvd_units
+from endpoint.wire.sack import (
+    MARK_ALWAYS_SKIP,
+    MARK_NONE,
+    MARK_SKIP_ONCE,
+    MPR_UNIT_PSNS,
+    Sack,
+    rcvd_units,
+)
 
 SACK_EVERY_BYTES = 4096
 LEAST_COUNTED_BYTES = 1024
@@ -40,16 +47,21 @@ class ResponderConfig:
     """`mpr_units`: how far beyond cack PSNs are taken, in units of 128 (1 to 255).
 
     `max_wimm`: WRITE_IMM messages kept while no receive is posted for them.
+    `bitmap_psns`: how far beyond cack arrivals can be tracked (None: the whole MPR); what lies
+    between it and the MPR is refused with NACK NO_BITMAP.
     """
 
     mpr_units: int = 8
     max_wimm: int = 16
+    bitmap_psns: int | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.mpr_units <= 255:
             raise ValueError(f"responder: mpr_units {self.mpr_units} is outside 1..255")
         if self.max_wimm < 0:
             raise ValueError(f"responder: max_wimm {self.max_wimm} is negative")
+        if self.bitmap_psns is not None and self.bitmap_psns < 1:
+            raise ValueError(f"responder: bitmap_psns {self.bitmap_psns} is below 1")
 
 
 class Responder:
@@ -69,6 +81,8 @@ class Responder:
         self._mpr = config.mpr_units * MPR_UNIT_PSNS
         self._mpr_units = config.mpr_units
         self._max_wimm = config.max_wimm
+        self._tracked = config.bitmap_psns or self._mpr
+        self._refused_evs: set[int] = set()
         self._memory = memory
         self._out = out
         self._stats = stats
@@ -113,6 +127,9 @@ class Responder:
         if psn - received.cack > self._mpr:
             stats.out_of_window += 1
             self._nack(frame, nack_reasons.PSN_OOR_WINDOW)
+            return
+        if psn - received.cack > self._tracked:
+            self._nack(frame, nack_reasons.NO_BITMAP)
             return
         if psn in received:
             stats.duplicates += 1
@@ -216,13 +233,16 @@ class Responder:
     ) -> None:
         self._stats.sacks_sent += 1
         received = self.received
+        mark = MARK_SKIP_ONCE if marked else MARK_NONE
+        if ev in self._refused_evs:
+            mark = MARK_ALWAYS_SKIP
         sack = Sack(
             cack_psn=received.cack & PSN_MASK,
             ev=ev,
             ack_psn_offset=cause,
             sack_offset=base_offset,
             bitmap=bitmap,
-            mark=MARK_SKIP_ONCE if marked else MARK_NONE,
+            mark=mark,
             probe_id=probe_id,
             mpr_units=self._mpr_units,
             tx_timestamp=tick,
@@ -233,6 +253,14 @@ class Responder:
         )
         self._restores = False
         self._out.send_sack(sack)
+
+    def refuse_ev(self, ev: int, refused: bool = True) -> None:
+        """The operator's word on the receiving side: every SACK that echoes `ev` (32 bits) says
+        ALWAYS_SKIP from now on, or no longer."""
+        if refused:
+            self._refused_evs.add(ev)
+        else:
+            self._refused_evs.discard(ev)
 
     def set_brake(self, penalty: int) -> None:
         """Asks the peer for less (rcv_cwnd_pen): every SACK from now on takes `penalty` / 128 of

@@ -4,19 +4,24 @@
 import pytest
 from engine_lab import Lab, Sent, fabric_with, marked
 
+from endpoint.ev_states import EvState
 from endpoint.probes import ProbePurpose
 from endpoint.queue_pair import QpConfig
 from endpoint.responder import ResponderConfig
-from endpoint.wire import opcodes
-from endpoint.wire.sack import MARK_NONE, MARK_SKIP_ONCE, rcvd_units
+from endpoint.wire import nack, opcodes
+from endpoint.wire.sack import MARK_ALWAYS_SKIP, MARK_NONE, MARK_SKIP_ONCE, rcvd_units
 
 
 class Receiving:
     """One sender whose packets are handed over one by one, and the SACKs they cause."""
 
-    def __init__(self, mtu: int = 256, packets: int = 200, units: int = 8) -> None:
+    def __init__(
+        self, mtu: int = 256, packets: int = 200, units: int = 8, bitmap: int | None = None
+    ) -> None:
         self.lab = Lab(fabric_with(path_mtu=mtu), room=10_000)
-        config = QpConfig(first_psn=0, responder=ResponderConfig(mpr_units=units))
+        config = QpConfig(
+            first_psn=0, responder=ResponderConfig(mpr_units=units, bitmap_psns=bitmap)
+        )
         self.qa, self.qb = self.lab.pair(config=config)
         size = mtu * packets
         self.region = self.lab.region(4, size)
@@ -172,3 +177,29 @@ def test_the_peers_window_follows_its_sacks() -> None:
             r.lab.nics[0].receive(answer.port, answer.frame, 3_000)
     r.lab.pump(0)
     assert max(s.parsed.psn for s in r.lab.data()) == 3 + 128
+
+
+@pytest.mark.fact("nack.no-bitmap-raised")
+def test_what_the_bitmap_cannot_track_is_refused_until_cack_has_moved() -> None:
+    r = Receiving(bitmap=4)
+    [answer] = r.give(4)
+    assert (answer.parsed.nack.reason, answer.parsed.nack.nack_psn) == (nack.NO_BITMAP, 4)
+    assert r.give(3) == []
+    r.give(0)
+    assert r.qb.stats.nacks_sent == 1
+    assert all(a.parsed.sack for a in r.give(4))
+    assert r.qb.stats.nacks_sent == 1
+
+
+@pytest.mark.fact("sack.always-skip")
+def test_a_refused_ev_is_told_in_sacks_and_retired_by_the_sender() -> None:
+    r = Receiving(mtu=4096, packets=10)
+    ev = r.frames[0].parsed.ev
+    r.qb.responder.refuse_ev(ev)
+    [answer] = r.give(0)
+    assert answer.parsed.sack.mark == MARK_ALWAYS_SKIP
+    r.lab.nics[0].receive(answer.port, answer.frame, 3_000)
+    assert r.qa.evs.state(ev) is EvState.ASSUMED_BAD
+    r.qb.responder.refuse_ev(ev, refused=False)
+    [answer] = r.give(0)
+    assert answer.parsed.sack.mark == MARK_NONE
