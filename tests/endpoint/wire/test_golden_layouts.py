@@ -105,3 +105,10 @@ def test_sack_positions_are_serial() -> None:
     near_wrap = SACK._replace(cack_psn=0xFFFFFE, ack_psn_offset=-3, sack_offset=5)
     assert near_wrap.ack_psn == 0xFFFFFB
     assert near_wrap.bitmap_base == 3
+
+
+@pytest.mark.fact("packet.port-4971")
+def test_the_port_as_printed_is_taken_too() -> None:
+    frame = bytearray(GOLDEN["write_first"])
+    frame[96:98] = (4971).to_bytes(2)
+    assert parse_frame(bytes(frame), DSCP).udp_dport == 4971
