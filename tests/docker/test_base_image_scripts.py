@@ -137,7 +137,7 @@ def test_missing_boost_libraries_are_installed_by_their_names(base):
 
 
 def test_a_static_p4c_does_not_hide_what_bmv2_lacks(base):
-    base.put("ldd", f"case $1 in *p4c*) exit 1 ;; esac\n{MISSING}")
+    base.put("ldd", f"case $1 in */p4c-bm2-ss) exit 1 ;; esac\n{MISSING}")
     assert base.run("mend-base.sh").returncode == 0
     assert base.installed[0] == "libboost-program-options1.71.0"
 
