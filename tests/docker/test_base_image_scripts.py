@@ -109,7 +109,7 @@ def test_no_python_to_be_had_is_said_in_one_line(image):
 
 PROGRAMS = ("p4c-bm2-ss", "simple_switch_grpc", "simple_switch_CLI")
 MISSING = """
-    case $1 in *p4c*) printf '\\tlibboost_iostreams.so.1.71.0 => not found\\n' ;; esac
+    case $1 in */p4c-bm2-ss) printf '\\tlibboost_iostreams.so.1.71.0 => not found\\n' ;; esac
     printf '\\tlibboost_program_options.so.1.71.0 => not found\\n'
     printf '\\tlibc.so.6 => /lib/libc.so.6 (0x1)\\n'"""
 
