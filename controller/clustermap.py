@@ -30,8 +30,11 @@ from typing import NamedTuple
 from controller.loop_evidence import Evidence, Outcome, contradicts, find_loss, mended_since
 from topologies.fabric import Fabric
 
-MOST_KEPT = 256
-"""Outcomes of a loop that are kept."""
+MOST_KEPT = 512
+"""Outcomes of a loop that are kept: a share that they can accuse, they can also clear."""
+
+_T0_TWICE = 2
+# A loop by a T1 crosses the T0 twice, a loop by the T0 once: it loses twice a lossy T0's share.
 
 
 class LoopId(NamedTuple):
@@ -256,9 +259,14 @@ class ClusterMap:
                 yield self._uplink(plane, t0, t1), found, True
 
     def _proven(self, plane: int, hosts: Sequence[int], suspected: Evidence) -> list[int]:
-        """NICs whose loops by the T0 were sound while those by the T1 were lost."""
+        """NICs whose loops by the T0 were sound while those by the T1 were lost: all together, or
+        else those that prove it alone."""
+        if contradicts(self._outcomes(plane, hosts, None), suspected, _T0_TWICE):
+            return list(hosts)
         return [
-            host for host in hosts if contradicts(self._outcomes(plane, [host], None), suspected)
+            host
+            for host in hosts
+            if contradicts(self._outcomes(plane, [host], None), suspected, _T0_TWICE)
         ]
 
     # -- clearing -------------------------------------------------------------------------------
@@ -268,7 +276,7 @@ class ClusterMap:
         element = finding.element
         for hosts in self._ways(element):
             outcomes = self._outcomes(element.plane, hosts, element.t1)
-            since_ns = mended_since(outcomes, finding.share)
+            since_ns = mended_since(outcomes, finding.evidence.share_while_lossy)
             if since_ns is not None and since_ns > finding.evidence.onset_ns:
                 finding.cleared_ns = now_ns
                 del self._open[element.name]
@@ -277,19 +285,23 @@ class ClusterMap:
         return False
 
     def _ways(self, element: Element) -> list[list[int]]:
-        """Groups of NICs that see the element without another one that is accused."""
+        """Groups of NICs that see the element without another one that is accused; of a switch
+        each way through it, since one may be broken still, and all, since a small share takes many.
+        """
         match element.kind:
             case ElementKind.NIC_T0:
                 assert element.host is not None
                 return [[element.host]]
             case ElementKind.T0:
                 assert element.t0 is not None
-                return [[host] for host in self._hosts(element.t0)]
+                hosts = self._hosts(element.t0)
+                return [*([host] for host in hosts), list(hosts)]
             case ElementKind.T0_T1:
                 assert element.t0 is not None
                 return [self._unaccused(element.plane, element.t0)]
             case ElementKind.T1:
-                return [self._unaccused(element.plane, t0) for t0 in range(self.fabric.spec.t0s)]
+                ways = [self._unaccused(element.plane, t0) for t0 in range(self.fabric.spec.t0s)]
+                return [*ways, [host for way in ways for host in way]]
 
     def _unaccused(self, plane: int, t0: int) -> list[int]:
         if self._t0(plane, t0).name in self._open:

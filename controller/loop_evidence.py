@@ -38,16 +38,23 @@ def relative_entropy(share: float, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Losses of a way since `onset_ns`, when the first of them was sent."""
+    """Losses of a way since `onset_ns`, when the first of them was sent; the newest `clean` of the
+    probes sent since then all came back."""
 
     onset_ns: int
     sent: int
     lost: int
+    clean: int = 0
 
     @property
     def share(self) -> float:
         """Of the probes since the onset."""
         return self.lost / self.sent
+
+    @property
+    def share_while_lossy(self) -> float:
+        """Up to the newest loss: what has come back since then may be the mending."""
+        return self.lost / (self.sent - self.clean)
 
     @property
     def strength(self) -> float:
@@ -64,36 +71,53 @@ def find_loss(outcomes: Sequence[Outcome]) -> Evidence | None:
     """The strongest evidence of loss up to now, if it accuses; `outcomes` by time of sending."""
     best: tuple[int, int, int] | None = None  # onset, sent, lost
     most = 0.0
-    sent = lost = 0
+    sent = lost = clean = 0
     for sent_ns, came_back in reversed(outcomes):
         sent += 1
         if came_back:
             continue
+        if not lost:
+            clean = sent - 1
         lost += 1
         strength = _strength(sent, lost)
         if strength >= most:
             best, most = (sent_ns, sent, lost), strength
-    return Evidence(*best) if best is not None and most >= ACCUSES else None
+    return Evidence(*best, clean) if best is not None and most >= ACCUSES else None
 
 
-def contradicts(outcomes: Iterable[Outcome], suspected: Evidence) -> bool:
+def contradicts(outcomes: Iterable[Outcome], suspected: Evidence, crossings: int = 1) -> bool:
     """Whether these probes, sent since the onset, were lost so much less than what is suspected
-    (half its share is not enough) that they went another, healthy way."""
+    that they went another, healthy way: less than half its share, and less than the least share
+    that it leaves possible, divided by how often the suspected way crosses what these probes cross
+    once. What is suspected first has had the worst luck, not the most loss."""
     sent = lost = 0
     for sent_ns, came_back in outcomes:
         if sent_ns >= suspected.onset_ns:
             sent += 1
             lost += not came_back
-    half = suspected.share / 2
-    if not sent or lost / sent >= half:
+    share = min(suspected.share / 2, least_share(suspected)) / crossings
+    if not sent or lost / sent >= share:
         return False
-    return sent * relative_entropy(lost / sent, half) >= REFUTES
+    return sent * relative_entropy(lost / sent, share) >= REFUTES
+
+
+def least_share(found: Evidence) -> float:
+    """The least share of loss that the evidence does not contradict."""
+    low, high = 0.0, found.share
+    for _ in range(30):
+        middle = (low + high) / 2
+        if found.sent * relative_entropy(found.share, middle) >= REFUTES:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def mended_since(outcomes: Sequence[Outcome], share: float) -> int | None:
     """When the first of the newest probes was sent that all came back, if there are so many that
-    the way no longer loses this share; None otherwise."""
-    needed = MENDED / relative_entropy(0.0, min(share, 0.5))
+    the way no longer loses half this share; None otherwise. Half, because a share is an estimate,
+    and every look at the map is one more chance to be wrong."""
+    needed = MENDED / relative_entropy(0.0, share / 2)
     count, since_ns = 0, None
     for sent_ns, came_back in reversed(outcomes):
         if not came_back:

@@ -23,7 +23,7 @@ from topologies.fabric import Fabric
 from topologies.sids import ev_plane, ev_uplink
 
 _TIMEOUT_RTTS = 4
-_KEEP_INTERVALS = 200
+_KEEP_INTERVALS = 500
 
 
 class Mapper:
