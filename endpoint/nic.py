@@ -105,14 +105,19 @@ class Nic:
         return self._next_qpn - 1
 
     def destroy_qp(self, qpn: int, now_ns: int) -> None:
-        """Flushes and forgets a queue pair (KeyError if unknown). Its number rests for twice the
-        longest timer of its peer, taken to be set like its own, so that what is still under way
-        cannot hit a successor."""
+        """Flushes and forgets a queue pair (KeyError if unknown).
+
+        Its number rests: a peer that has not heard of it sends on until its retries are used up
+        (taken to be set like ours), and a successor would take those packets for its own. Twice
+        the longest timer, which is the least, is shorter than that. After a peer that never gives
+        up the number is not used again."""
         self._now_ns = max(self._now_ns, now_ns)
         qp = self._take_out(qpn, now_ns)
-        free_ns = now_ns + 2 * qp.retry.longest_ns
-        self._resting.append((free_ns, qpn))
-        self._resting = deque(sorted(self._resting))
+        longest_ns = qp.retry.longest_ns
+        lingers_ns = qp.retry.gives_up_after_ns(qp.rtt.loss_delay_ns)
+        if lingers_ns is not None:
+            self._resting.append((now_ns + max(lingers_ns + longest_ns, 2 * longest_ns), qpn))
+            self._resting = deque(sorted(self._resting))
 
     def reset_qp(self, qpn: int, now_ns: int) -> QueuePair:
         """Flushes a queue pair (KeyError if unknown) and makes a new one, in INIT, with its number.

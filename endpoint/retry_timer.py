@@ -62,3 +62,11 @@ class RetryPolicy:
     def longest_ns(self) -> int:
         """The longest that this timer can run, before any measured round trip stretches it."""
         return self.interval_ns(self.linear + self.exponential, 0)
+
+    def gives_up_after_ns(self, least_ns: int) -> int | None:
+        """From a transmission that nobody answers to the end of the last retry, with timers of at
+        least `least_ns`; None for a policy without end."""
+        if self.exponential == FOR_EVER:
+            return None
+        retries = range(self.linear + self.exponential + 1)
+        return sum(self.interval_ns(count, least_ns) for count in retries)

@@ -43,7 +43,7 @@ RULES: Final[dict[str, int]] = {
     "ProbeBook._late": 4096,
     # Receiving.
     "Responder._receives": 0, "Responder._ends": 0, "Responder._lengths": 0,
-    "Responder._ending": 0, "Responder._waiting": 0,
+    "Responder._ending": 0, "Responder._waiting": 0, "Responder._refused_evs": 0,
     # Paths.
     "EvSet._paths": ANY, "EvSet._on_plane": ANY, "EvSet._backup": ANY, "EvSet._held": 0,
     "EvSet._events": 0,

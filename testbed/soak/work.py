@@ -25,6 +25,7 @@ _BURIED = 64
 _CROWD_NS = 300_000
 _ENDINGS = ("destroy", "destroy", "destroy", "reset", "reset", "sever", "kill", "violate")
 _ABRUPT = frozenset({"sever", "kill", "violate"})
+_RESET_STEP = 1 << 21
 _WRAP = (PSN_MASK - 3, PSN_MASK - 40, PSN_MASK - 200)
 
 
@@ -205,8 +206,9 @@ class Work:
             self._forget(session, end)
             qp = end.host.nic.reset_qp(old.qpn, now)
             self._collect(end.host, flushed=old.qpn)
-            # Half the number space away: what is still under way can not hit it.
-            psn = old.first_psn + (PSN_MASK >> 1) & PSN_MASK
+            # An eighth of the number space further each time: what is still under way, of this
+            # queue pair or of the seven before it, can not hit it.
+            psn = old.first_psn + _RESET_STEP & PSN_MASK
             qp.configure(dataclasses.replace(old.config, first_psn=psn))
             pair.append((end.host, qp))
             self.resets += 1
