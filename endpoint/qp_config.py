@@ -34,7 +34,8 @@ class QpConfig:
     takes to drain. `base_rtt_ns`: round trip without queues. `congestion`: name of an algorithm
     (`endpoint.congestion.names()`); `congestion_config`: its own settings, if it has any. `plan`:
     the operator's paths, instead of all that the fabric has.
-    `path_mtu`: payload bytes of its full packets, at most the fabric's.
+    `path_mtu`: payload bytes of its full packets, at most the fabric's. `dynamic_mpr`: whether its
+    window follows the MPR that the peer's SACKs tell; else it stays at the one told at connection.
     """
 
     first_psn: int | None = None
@@ -52,6 +53,7 @@ class QpConfig:
     responder: ResponderConfig = field(default_factory=ResponderConfig)
     plan: PathPlan | None = None
     path_mtu: int | None = None
+    dynamic_mpr: bool = True
 
     def mtu(self, fabric: Fabric) -> int:
         """Payload bytes of its full packets. ValueError for a `path_mtu` that does not exist."""

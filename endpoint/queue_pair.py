@@ -155,7 +155,9 @@ class QueuePair:
         fabric = self._services.fabric
         mtu, trim_length = self.config.mtu(fabric), fabric.spec.trim_length
         self.requester = Requester(
-            RequesterConfig(mtu, trim_length, mpr_units * MPR_UNIT_PSNS, self.retry),
+            RequesterConfig(
+                mtu, trim_length, mpr_units * MPR_UNIT_PSNS, self.retry, self.config.dynamic_mpr
+            ),
             self.first_psn, self._congestion, self.rtt, self.paths, self.stats,
             self._sent_complete,
         )  # fmt: skip

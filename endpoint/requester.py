@@ -36,12 +36,13 @@ Complete = Callable[[int, WorkOpcode, WorkStatus, int, int], None]
 @dataclass(frozen=True, slots=True)
 class RequesterConfig:
     """`mtu` is payload bytes; frames up to `trim_length` bytes are never cut; `mpr` is how many
-    PSNs beyond cack the peer takes until its SACKs say otherwise."""
+    PSNs beyond cack the peer takes, until its SACKs say otherwise with `dynamic_mpr`."""
 
     mtu: int
     trim_length: int
     mpr: int
     retry: RetryPolicy
+    dynamic_mpr: bool = True
 
     def __post_init__(self) -> None:
         if self.mpr < 1:
@@ -187,7 +188,7 @@ class Requester:
         if cack >= self._next_psn:
             return
         self.stats.sacks_received += 1
-        if sack.mpr_units:
+        if sack.mpr_units and self.config.dynamic_mpr:
             self._mpr = sack.mpr_units * sack_marks.MPR_UNIT_PSNS
         lost: list[Transmission] = []
         board = self.board

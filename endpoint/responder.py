@@ -81,7 +81,10 @@ class Responder:
         self._mpr = config.mpr_units * MPR_UNIT_PSNS
         self._mpr_units = config.mpr_units
         self._max_wimm = config.max_wimm
+        self._bitmap_psns = config.bitmap_psns
         self._tracked = config.bitmap_psns or self._mpr
+        self.out_of_buffers = False
+        """Set while the host has no room for packets: each new one is refused (NO_PKT_BUFFER)."""
         self._refused_evs: set[int] = set()
         self._memory = memory
         self._out = out
@@ -134,6 +137,9 @@ class Responder:
         if psn in received:
             stats.duplicates += 1
             self._sack(frame, psn, marked)
+            return
+        if self.out_of_buffers:
+            self._nack(frame, nack_reasons.NO_PKT_BUFFER)
             return
         if ENDS_MESSAGE[frame.opcode] and frame.msn in self._ending:
             self.violation = f"message {frame.msn} has two ends"
@@ -253,6 +259,14 @@ class Responder:
         )
         self._restores = False
         self._out.send_sack(sack)
+
+    def set_mpr(self, units: int) -> None:
+        """Another window, in units of 128 PSNs (1 to 255), told by every SACK from now on (dynamic
+        MPR). What the peer has sent beyond a smaller one is refused, and comes again."""
+        if not 1 <= units <= 255:
+            raise ValueError(f"responder: mpr_units {units} is outside 1..255")
+        self._mpr_units, self._mpr = units, units * MPR_UNIT_PSNS
+        self._tracked = self._bitmap_psns or self._mpr
 
     def refuse_ev(self, ev: int, refused: bool = True) -> None:
         """The operator's word on the receiving side: every SACK that echoes `ev` (32 bits) says

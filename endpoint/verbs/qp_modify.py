@@ -39,6 +39,7 @@ from endpoint.verbs.ibv import (
 from endpoint.verbs.objects import (
     MRC_MAX_VENDOR_CFG_SIZE,
     MRC_QP_CAP,
+    MRC_QP_CAP_DYNAMIC_MPR,
     MRC_QP_CAP_TRIM_NACK_DEST_UNSUPPORTED,
     MRC_QP_CC_PROFILE_ID,
     MRC_QP_EV_PROFILE_ID,
@@ -258,6 +259,7 @@ def _ready_to_receive(qp: mrc_qp, vattr: ibv_qp_attr, attr: mrc_qp_attr) -> None
             congestion=cc.engine_name(base.congestion),
             congestion_config=cc.engine_config(base.congestion_config),
             trimmable=not attr.cap & MRC_QP_CAP_TRIM_NACK_DEST_UNSUPPORTED,
+            dynamic_mpr=bool(attr.cap & MRC_QP_CAP_DYNAMIC_MPR),
             responder=ResponderConfig(attr.mpr.mpr_dest, attr.wimm.max_wimm_dest),
         )
     )

@@ -94,6 +94,7 @@ def test_a_healthy_fabric_has_no_findings() -> None:
     assert probes.map.lost > 0
 
 
+@pytest.mark.fact("map.localise")
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
