@@ -60,7 +60,8 @@ RULES: Final[dict[str, int]] = {
     "Direction._conditions": 0,
     "PortScheduler.capacities": ANY, "PortScheduler.dropped": ANY, "PortScheduler._queues": 0,
     "PortScheduler._last_departure": ANY,
-    "Breaker._repairs": 0, "Breaker._cut_by": 0, "Breaker._wires": ANY,
+    "Breaker._repairs": 0, "Breaker._cut_by": 0, "Breaker._stopped_by": 0,
+    "Breaker._wires": ANY,
     "Breaker._switches": ANY, "SwitchNode.ports": ANY, "SwitchNode._past": ANY,
     "SwitchNode.lost_in_stop": ANY,  # a count for each port and class
 }  # fmt: skip

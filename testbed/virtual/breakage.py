@@ -49,6 +49,7 @@ class Breaker:
         self._carrier_delay_ns = carrier_delay_ns
         self._uplink_in_use = uplink_in_use
         self._cut_by: dict[str, set[int]] = {}
+        self._stopped_by: dict[str, set[int]] = {}
         self._repairs: dict[int, list[Callable[[], None]]] = {}
 
     # -- the verbs ----------------------------------------------------------------------------
@@ -83,9 +84,17 @@ class Breaker:
     def stop_switch(self, switch: str, occurrence: int) -> None:
         for wire in self._wires_of(switch):
             self._cut(wire, occurrence, "switch stopped")
-        node = self._switches[switch]
-        node.stop(self._loop.now, self._losses, occurrence)
-        self._on_mend(occurrence, node.start)
+        node, stoppers = self._switches[switch], self._stopped_by.setdefault(switch, set())
+        if not stoppers:
+            node.stop(self._loop.now, self._losses, occurrence)
+        stoppers.add(occurrence)
+
+        def repair() -> None:
+            stoppers.discard(occurrence)
+            if not stoppers:
+                node.start()
+
+        self._on_mend(occurrence, repair)
 
     def silence_switch(self, switch: str, occurrence: int) -> None:
         for wire in self._wires_of(switch):

@@ -81,3 +81,13 @@ def test_what_waits_in_a_switch_that_stops_is_lost_and_accounted() -> None:
     assert waiting == stopped[0].data + stopped[0].control + stopped[0].probes > 0
     for queue in result.queues:
         assert queue.enqueued == queue.dequeued + queue.lost_in_stop
+
+
+def test_a_switch_that_two_faults_stop_comes_back_with_the_second_mend() -> None:
+    """It was provisioned twice, and the second time every entry was there already."""
+    first = {"kind": "switch_stop", "switch": "p0t1a", "at": "30us", "lasts": "20us"}
+    second = {"kind": "switch_stop", "switch": "p0t1a", "at": "40us", "lasts": "40us"}
+    result = run(first, second)
+    assert result.passed
+    returned = [c.time_ns for c in result.ev_changes if (c.old, c.new) == ("assumed_bad", "good")]
+    assert returned and min(returned) > 80_000
