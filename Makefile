@@ -10,6 +10,9 @@ help: ## Show these targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 install: $(STAMP) ## Create .venv and install the project into it
+ifeq ($(origin PYTHON),command line)
+	@$(PYTHON) -c 'import sys; v = "%d.%d" % sys.version_info[:2]; has = sys.argv[1]; sys.exit(None if v == has else f".venv has Python {has}, not {v}: make clean first")' "$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+endif
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if (3, 11) <= v < (3, 14) else f"Python 3.11 to 3.13 is needed, this is {v.major}.{v.minor}: make PYTHON=python3.12 …")'
