@@ -158,6 +158,7 @@ def test_two_faults_in_different_places_are_both_named() -> None:
     assert probes.named == set(probes.broken)
 
 
+@pytest.mark.fact("map.never-healthy")
 def test_behind_a_dead_t0_nothing_more_is_accused() -> None:
     probes = Probes(fabric(t0s=3))
     probes.broken = {"p0t0a": 1.0}

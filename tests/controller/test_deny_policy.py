@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,7 @@ def test_switches_take_what_leads_through_them() -> None:
     assert paths_over(FABRIC, 0, 1, T1) == set()
 
 
+@pytest.mark.fact("map.deny")
 @given(st.lists(st.sampled_from([NIC_LINK, T0, UPLINK, T1]), max_size=6), st.permutations(range(6)))
 def test_one_path_is_always_left(elements: list[Element], hosts: list[int]) -> None:
     denied = denied_paths(FABRIC, hosts[0], hosts[1], elements)

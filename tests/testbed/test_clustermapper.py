@@ -41,6 +41,7 @@ def checks(result: RunResult) -> dict[str, bool]:
     return {check.name: check.ok for check in result.checks}
 
 
+@pytest.mark.fact("map.never-healthy")
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
@@ -97,6 +98,7 @@ def test_loops_are_forwarded_by_the_program() -> None:
     assert {(d.switch, d.reason) for d in result.switch_drops} == {("p0t1a", "no route")}
 
 
+@pytest.mark.fact("map.deny")
 def test_policy_takes_data_off_what_is_named_and_gives_it_back() -> None:
     result = run_scenario("map-deny")
     assert result.passed, result.checks

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCENARIO = """
 name: everything
 description: Faults of every kind, in a short run.
@@ -42,6 +44,7 @@ def run(scenario: Path, folder: Path, *, seed: int, hash_seed: str) -> bytes:
     return (folder / "result.json").read_bytes()
 
 
+@pytest.mark.fact("rel.determinism")
 def test_equal_seeds_give_equal_bytes_under_two_hash_seeds(tmp_path: Path) -> None:
     scenario = tmp_path / "everything.yaml"
     scenario.write_text(SCENARIO)

@@ -55,6 +55,7 @@ class Vanishing:
             self.gone.append(vanish(self.world))
 
 
+@pytest.mark.fact("rel.vanish")
 def test_all_in_flight_vanishes_twice_in_a_row_and_every_byte_arrives() -> None:
     scenario = parse_scenario(
         {

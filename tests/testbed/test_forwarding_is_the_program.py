@@ -83,6 +83,7 @@ def test_with_the_trim_threshold_at_0_every_trimmable_packet_arrives_cut() -> No
     assert result.packets.trimmed == result.packets.data_sent
 
 
+@pytest.mark.fact("result.program")
 def test_a_deleted_fib_entry_shows_as_no_route_drops_at_that_switch() -> None:
     def forget_a_route(world: VirtualWorld) -> None:
         table = world.switches["p0t0a"].switch.tables[FIB]

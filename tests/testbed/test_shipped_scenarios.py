@@ -7,6 +7,7 @@ from testbed.run import run_scenario
 from testbed.scenario import shipped_scenarios
 
 
+@pytest.mark.fact("result.scenarios")
 @pytest.mark.parametrize("name", shipped_scenarios())
 def test_a_shipped_scenario_passes(name: str) -> None:
     result = run_scenario(name)

@@ -85,6 +85,18 @@ def test_the_description_covers_every_bit_once(name: str) -> None:
     assert at == len(frame) * 8
 
 
+@pytest.mark.fact(
+    "header.bth",
+    "header.meth",
+    "header.tseth",
+    "header.reth",
+    "header.seth",
+    "header.neth",
+    "header.peth",
+    "header.erth",
+    "header.eeth",
+    "header.aeth",
+)
 @each_packet
 def test_every_field_decoded_by_its_place_has_the_value(name: str) -> None:
     entry, frame = PACKETS[name]
@@ -216,6 +228,7 @@ def seen(field: str) -> set[Any]:
     return {value(entry, field) for entry, _ in PACKETS.values()} - {None}
 
 
+@pytest.mark.fact("nack.codes")
 def test_every_opcode_reason_mark_and_option_is_there() -> None:
     assert seen("bth.opcode") == set(opcodes.NAMES)
     assert seen("neth.reason") > set(nack.REASON_NAMES)

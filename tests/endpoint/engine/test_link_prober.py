@@ -43,6 +43,7 @@ def parsed(nic: Nic, frame: bytes) -> ParsedFrame:
     return parse_frame(frame, DscpMap(**nic.fabric.dscp.model_dump()))
 
 
+@pytest.mark.fact("map.probes")
 def test_every_loop_is_probed_once_an_interval_spread_evenly() -> None:
     one = nic()
     prober = one.probe_links(CONFIG, 0)
@@ -73,6 +74,7 @@ def test_a_probe_is_an_ev_probe_to_oneself_on_the_control_class() -> None:
     assert frame.check_icrc()
 
 
+@pytest.mark.fact("map.probes")
 def test_a_share_of_t1s_comes_round_in_turn() -> None:
     fabric = load("rack16")
     one = nic(fabric)

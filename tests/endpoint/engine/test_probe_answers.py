@@ -80,6 +80,7 @@ def test_an_answer_that_comes_late_still_acknowledges() -> None:
     assert qa.evs.state(ev) is EvState.ASSUMED_BAD
 
 
+@pytest.mark.fact("probe.covers")
 @pytest.mark.parametrize("run", [64, 127, 300])
 def test_any_number_of_losses_in_a_row_is_repaired_without_the_timer(run: int) -> None:
     """Of more than 64 in a row, some are in no bitmap that has a later arrival in it too."""

@@ -31,6 +31,7 @@ class Acks:
             self.window.on_ack(self.now, MTU, MTU, rtt, marked, penalty, False)
 
 
+@pytest.mark.fact("cc.start")
 def test_start_and_target_are_those_of_the_worked_example() -> None:
     # uet-htsim, two tiers, 100 Gb/s, 500 ns a link: BDP 66,856 B, window 100,284 B, target 4.01 µs
     assert abs(PARAMETERS.bdp - 66_875) < 50
@@ -52,6 +53,7 @@ def test_it_is_never_below_one_packet_and_never_above_the_maximum() -> None:
     assert control(base_rtt_ns=10, link_rate_bps=1_000).window == MTU
 
 
+@pytest.mark.fact("cc.one-packet")
 def test_one_packet_may_go_whenever_less_than_one_is_in_flight() -> None:
     window = control()
     window.window = MTU

@@ -44,6 +44,7 @@ def is_plain(frame: object) -> bool:
     return frame.outer_da == frame.dst and frame.frame[14 + 6] == 17  # type: ignore[attr-defined]
 
 
+@pytest.mark.fact("ev.stev")
 def test_stev_packets_have_one_ip_header_and_the_ev_in_port_and_flow_label() -> None:
     lab = VerbsLab()
     ctx = context(lab)
@@ -58,6 +59,7 @@ def test_stev_packets_have_one_ip_header_and_the_ev_in_port_and_flow_label() -> 
     assert all(port == (ev & 0xFFFF) % 4 for ev, port in ports.items())
 
 
+@pytest.mark.fact("ev.udp")
 def test_udp_evs_are_the_source_port_alone() -> None:
     lab = VerbsLab()
     ctx = context(lab)
@@ -98,6 +100,7 @@ def test_a_dead_stev_path_is_retired_by_its_own_value() -> None:
     assert [e.state for e in c.mrc_ctl_poll_ev_event(cq, 99)] == [c.MRC_CTL_EV_GOOD]
 
 
+@pytest.mark.fact("ev.srv6-format")
 def test_explicit_srv6_evs_are_the_outer_addresses() -> None:
     lab = VerbsLab()
     ctx = context(lab)
@@ -142,6 +145,7 @@ def segmented(lab: VerbsLab) -> list[c.mrc_ctl_ev]:
     return evs
 
 
+@pytest.mark.fact("ev.srh-format")
 def test_srv6_with_a_segment_has_an_srh() -> None:
     lab = VerbsLab()
     ctx = context(lab)
@@ -205,6 +209,7 @@ def test_an_ev_can_be_replaced_under_a_qp_that_uses_it() -> None:
     refused(errno.EINVAL, lambda: operate(ctx, 1, c.MRC_CTL_EV_OP_REPLACE_EV, other_port))
 
 
+@pytest.mark.fact("ev.min-active")
 def test_ev_min_active_is_the_floor_of_its_qps() -> None:
     lab = VerbsLab()
     ctx = context(lab)
@@ -217,6 +222,7 @@ def test_ev_min_active_is_the_floor_of_its_qps() -> None:
     assert len(evs.active()) == 7
 
 
+@pytest.mark.fact("ev.events")
 def test_a_full_event_queue_counts_what_it_drops() -> None:
     lab = VerbsLab()
     ctx = context(lab)
@@ -252,6 +258,7 @@ def request(lab: VerbsLab, number: int, ev: c.mrc_ctl_ev, mode=SRV6, status: int
     return c.mrc_ctl_ep_req(number, here, there, mode, ev, status)
 
 
+@pytest.mark.fact("probe.ev-probe")
 @pytest.mark.parametrize("with_qp", [False, True])
 def test_ev_probes_are_answered_with_and_without_a_connection(with_qp: bool) -> None:
     lab = VerbsLab()
