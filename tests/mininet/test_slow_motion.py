@@ -59,7 +59,7 @@ def test_every_time_of_a_shipped_scenario_is_scaled_and_nothing_else(name: str) 
     assert names <= {
         *("duration", "until", "at", "lasts", "down", "up", "start", "carrier_delay"),
         *("bin", "window", "settle", "settle_mended", "sample", "recovered_within"),
-            *("interval", "timeout", "map_names_faults"),
+        *("interval", "timeout", "map_names_faults"),
     }
     assert {"duration", "bin", "settle"} <= names
 
