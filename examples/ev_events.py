@@ -26,7 +26,7 @@ def main() -> list[ctl.mrc_ctl_ev_event]:
     connect(a, b, ev_profile_id=1)
 
     def send() -> None:
-        write(a, b, len(a.buffer), wr_id=1)
+        write(a, b.card, len(a.buffer), wr_id=1)
         world.wait(lambda: bool(mrc.mrc_poll_cq(a.cq, 1)))
 
     send()

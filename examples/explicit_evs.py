@@ -131,7 +131,7 @@ def main() -> None:
         operate(ctx, profile_id, ctl.MRC_CTL_EV_OP_MODIFY_EV_STATE, [denied])
         connect(a, b, ev_profile_id=profile_id)
         a.buffer[:] = bytes([profile_id]) * len(a.buffer)
-        write(a, b, len(a.buffer), wr_id=profile_id)
+        write(a, b.card, len(a.buffer), wr_id=profile_id)
         world.wait(lambda: bool(mrc.mrc_poll_cq(a.cq, 1)))
         assert a.buffer == b.buffer
         states = [entry.state.name for entry in query(ctx, profile_id)]

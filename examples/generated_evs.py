@@ -66,7 +66,7 @@ def main() -> None:
         b = create(world.devices[peer])
         connect(a, b, ev_profile_id=1)
         a.buffer[:] = bytes([peer]) * len(a.buffer)
-        write(a, b, len(a.buffer), wr_id=peer)
+        write(a, b.card, len(a.buffer), wr_id=peer)
         world.wait(lambda: bool(mrc.mrc_poll_cq(a.cq, 1)))
         assert a.buffer == b.buffer
         print(f"wrote {len(a.buffer)} bytes to {fabric.hosts[peer].name}")

@@ -11,6 +11,16 @@ from examples.virtual_fabric import VirtualFabric
 BUFFER_BYTES = 1 << 20
 
 
+@dataclass(frozen=True)
+class Card:
+    """What one side tells the other, by whatever way: its QP, its NIC, and where to write."""
+
+    qpn: int
+    gid: bytes
+    addr: int
+    rkey: int
+
+
 @dataclass
 class Endpoint:
     """One side's objects."""
@@ -27,6 +37,11 @@ class Endpoint:
     def gid(self) -> bytes:
         """The address of its NIC."""
         return mrc.ibv_query_gid(self.device, 1, 0)
+
+    @property
+    def card(self) -> Card:
+        """For the other side."""
+        return Card(mrc.mrc_get_qpn(self.qp), self.gid, self.mr.addr, self.mr.rkey)
 
 
 def create(device: mrc.ibv_context, buffer_bytes: int = BUFFER_BYTES) -> Endpoint:
@@ -59,13 +74,13 @@ def to_init(end: Endpoint, ev_profile_id: int = 0, cc_profile_id: int = 0) -> No
     mrc.mrc_modify_qp(end.qp, state, mrc.IBV_QP_STATE, attr, mask)
 
 
-def to_rtr(end: Endpoint, peer: Endpoint, rq_psn: int) -> None:
+def to_rtr(end: Endpoint, peer: Card, rq_psn: int) -> None:
     """INIT → RTR: who the peer is, and what this side grants it."""
     port = mrc.ibv_query_port(end.device, 1)
     vattr = mrc.ibv_qp_attr(
         qp_state=mrc.IBV_QPS_RTR,
         path_mtu=port.active_mtu,
-        dest_qp_num=mrc.mrc_get_qpn(peer.qp),
+        dest_qp_num=peer.qpn,
         rq_psn=rq_psn,
         ah_attr=mrc.ibv_ah_attr(grh=mrc.ibv_global_route(dgid=peer.gid)),
     )
@@ -85,13 +100,13 @@ def to_rtr(end: Endpoint, peer: Endpoint, rq_psn: int) -> None:
     mrc.mrc_modify_qp(end.qp, vattr, vmask, attr, mask)
 
 
-def to_rts(end: Endpoint, sq_psn: int) -> None:
+def to_rts(end: Endpoint, sq_psn: int, timeout: int = 8) -> None:
     """RTR → RTS: how this side sends."""
     vattr = mrc.ibv_qp_attr(qp_state=mrc.IBV_QPS_RTS, sq_psn=sq_psn)
     attr = mrc.mrc_qp_attr(
         mpr=mrc.mrc_qp_mpr(mpr=8),
         wimm=mrc.mrc_qp_wimm(max_wimm=128),
-        timeout=8,
+        timeout=timeout,
         retry=mrc.mrc_qp_retry(linear_cnt=7, exp_cnt=25),
     )
     mask = mrc.MRC_QP_MPR | mrc.MRC_QP_MAX_WIMM | mrc.MRC_QP_TIMEOUT | mrc.MRC_QP_RETRY_CNT
@@ -102,20 +117,20 @@ def connect(a: Endpoint, b: Endpoint, ev_profile_id: int = 0) -> None:
     """Both sides to RTS; the profile is that of `a`."""
     to_init(a, ev_profile_id)
     to_init(b)
-    to_rtr(a, b, rq_psn=200)
-    to_rtr(b, a, rq_psn=100)
+    to_rtr(a, b.card, rq_psn=200)
+    to_rtr(b, a.card, rq_psn=100)
     to_rts(a, sq_psn=100)
     to_rts(b, sq_psn=200)
 
 
-def write(a: Endpoint, b: Endpoint, length: int, wr_id: int, imm: int | None = None) -> None:
-    """Posts a write of the first bytes of one buffer to the start of the other."""
+def write(a: Endpoint, b: Card, length: int, wr_id: int, imm: int | None = None) -> None:
+    """Posts a write of the first bytes of one buffer to the start of the other side's."""
     opcode = mrc.IBV_WR_RDMA_WRITE if imm is None else mrc.IBV_WR_RDMA_WRITE_WITH_IMM
     wr = mrc.ibv_send_wr(
         wr_id=wr_id,
         sg_list=[mrc.ibv_sge(a.mr.addr, length, a.mr.lkey)],
         opcode=opcode,
-        rdma=mrc.ibv_rdma(b.mr.addr, b.mr.rkey),
+        rdma=mrc.ibv_rdma(b.addr, b.rkey),
         imm_data=imm or 0,
     )
     mrc.mrc_post_send(a.qp, wr)
@@ -137,7 +152,7 @@ def main() -> None:
     connect(a, b)
     a.buffer[:] = bytes(i & 0xFF for i in range(BUFFER_BYTES))
     mrc.mrc_post_recv(b.qp, mrc.ibv_recv_wr(wr_id=7))
-    write(a, b, BUFFER_BYTES, wr_id=1, imm=42)
+    write(a, b.card, BUFFER_BYTES, wr_id=1, imm=42)
     done: list[mrc.ibv_wc] = []
 
     def finished() -> bool:

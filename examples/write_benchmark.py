@@ -32,7 +32,7 @@ def measure(world: VirtualFabric, a: Endpoint, b: Endpoint, size: int, writes: i
             assert wc.status is mrc.IBV_WC_SUCCESS, wc
             done += 1
         while posted < writes and posted - done < IN_FLIGHT:
-            write(a, b, size, wr_id=posted)
+            write(a, b.card, size, wr_id=posted)
             posted += 1
         return done == writes
 
