@@ -226,9 +226,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--host", required=True, help="which host of it this is")
     parser.add_argument("--ports", required=True, help="its interfaces, by plane: e0,e1")
     parser.add_argument("--meet", type=Path, required=True, help="a Unix socket, the same for both")
-    parser.add_argument(
-        "--serve", action="store_true", help="wait, and be written to"
-    )
+    parser.add_argument("--serve", action="store_true", help="wait, and be written to")
     options = parser.parse_args(arguments)
     meeting = Meeting(options.meet, options.serve)
     side = Side(load(options.fabric), options.host, options.ports.split(","), meeting)
