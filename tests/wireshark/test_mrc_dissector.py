@@ -327,3 +327,21 @@ def test_no_mutated_or_shortened_frame_makes_lua_fail(tmp_path: Path) -> None:
     assert len(rows) == 1500
     assert sum(row[0] == "MRC" for row in rows) > 1000
     assert [row for row in rows if row[1] or "Lua" in row[2]] == []
+
+
+@pytest.mark.parametrize("capture", ["writes", "sacks", "nacks", "messages"])
+def test_without_an_outer_header_the_same_is_shown(capture: str, tmp_path: Path) -> None:
+    """As with the EV formats STEV and UDP; DSCP and marks are then those of the one IPv6 header."""
+    file, whole = tmp_path / "bare.pcapng", []
+    with file.open("wb") as handle:
+        writer = PcapWriter(handle)
+        for frame, _ in RawPcapNgReader(str(VECTORS / f"{capture}.pcapng")):
+            assert frame[20] == 41  # IPv6 in IPv6
+            whole.append(frame)
+            writer.write(0, frame[:14] + frame[54:])
+    bare = tshark(str(file.with_suffix("")), "mrc.check_icrc:TRUE")
+    assert len(bare) == len(whole)
+    for shown, wanted in zip(bare, tshark(capture, "mrc.check_icrc:TRUE"), strict=True):
+        comment = wanted.pop("frame.comment")  # pcapng has it, and it is an expert note too
+        wanted["_ws.expert.message"] = wanted["_ws.expert.message"].removeprefix(f"{comment};")
+        assert {field: shown[field] for field in wanted} == wanted

@@ -51,7 +51,8 @@ from endpoint.wire.errors import FrameError
 from endpoint.wire.frame import parse_frame
 
 GOLDEN = golden_frames()
-PATHS = {"plain": PATH, "srh": PATH_WITH_SRH}
+PATHS = {"plain": PATH, "srh": PATH_WITH_SRH, "bare": PATH._replace(route=None)}
+"""`bare`: as with the EV formats STEV and UDP, without an outer header."""
 TOP_LAYER: dict[str, type[Packet]] = {
     "meth": MrcMETH, "tseth": MrcTSETH, "reth": MrcRETH, "immdt": MrcImmDt, "aeth": MrcAETH,
     "nack": MrcNETH, "probe": MrcPETH, "endpoint_request": MrcERTH, "endpoint_response": MrcEETH,
@@ -140,9 +141,9 @@ def envelope(dscp: int, ecn: int, path: Any) -> Packet:
         return str(IPv6Address(address))
 
     common = {"tc": dscp << 2 | ecn, "fl": EV & 0xFFFF, "src": text(path.source)}
-    headers = Ether(src=path.smac.hex(":"), dst=path.dmac.hex(":")) / IPv6(
-        dst=text(path.route), **common
-    )
+    headers = Ether(src=path.smac.hex(":"), dst=path.dmac.hex(":"))
+    if path.route is not None:
+        headers /= IPv6(dst=text(path.route), **common)
     if path.segment is not None:
         headers /= IPv6ExtHdrSegmentRouting(addresses=[text(path.segment)], segleft=1, lastentry=0)
     return headers / IPv6(dst=text(path.destination), **common) / UDP(sport=EV >> 16)

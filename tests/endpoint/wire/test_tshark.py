@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from wire_samples import DSCP, PATH_WITH_SRH, data_template, sample_frames, with_dscp
+from wire_samples import DSCP, PATH, PATH_WITH_SRH, data_template, sample_frames, with_dscp
 
 from endpoint.wire import opcodes
+from endpoint.wire.envelope import PathAddresses
 from endpoint.wire.frame import parse_frame
 from endpoint.wire.pcap import PcapWriter
 
@@ -41,16 +42,23 @@ def capture(file: Path, frames: list[bytes], original_length: int | None = None)
             writer.write(number * 1_000_000_007, frame, original_length)
 
 
-@pytest.mark.parametrize("srh", [False, True])
-def test_every_kind_of_frame(tmp_path: Path, srh: bool) -> None:
-    frames = list((sample_frames(PATH_WITH_SRH) if srh else sample_frames()).values())
+BARE = PATH._replace(route=None)
+"""As with the EV formats STEV and UDP: one IPv6 header, and no path in it."""
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [(PATH, "ipv6:ipv6"), (PATH_WITH_SRH, "ipv6:ipv6.routing:ipv6"), (BARE, "ipv6")],
+    ids=["srv6", "srh", "bare"],
+)
+def test_every_kind_of_frame(tmp_path: Path, path: PathAddresses, headers: str) -> None:
+    frames = list(sample_frames(path).values())
     capture(tmp_path / "link.pcap", frames)
     rows = tshark(tmp_path / "link.pcap")
     assert len(rows) == len(frames)
     for number, (row, frame) in enumerate(zip(rows, frames, strict=True)):
         parsed = parse_frame(frame, DSCP)
-        routing = ":ipv6.routing" if srh else ""
-        assert row["frame.protocols"] == f"eth:ethertype:ipv6{routing}:ipv6:udp:infiniband"
+        assert row["frame.protocols"] == f"eth:ethertype:{headers}:udp:infiniband"
         assert row["_ws.col.Protocol"] == "RRoCE"
         assert row["ipv6.nxt"].split(",")[-1] == "17"
         assert int(row["infiniband.bth.destqp"], 0) == parsed.dest_qp
