@@ -65,12 +65,12 @@ class SwitchFigures:
         return [number for number, _ in self._run.live.net.switch(switch).setup.ports]
 
     def queues(self) -> Iterator[QueueBalance]:
-        """Every queue that a packet entered."""
+        """Every queue that a packet entered or left: one that only gave out is uneven, too."""
         for switch in self._names:
             for port in self._ports(switch):
                 for queue, name in _CLASSES.items():
                     balance = self._balance(switch, port, queue, name)
-                    if balance.enqueued:
+                    if balance.enqueued or balance.dequeued:
                         yield balance
 
     def _balance(self, switch: str, port: int, queue: int, name: str) -> QueueBalance:

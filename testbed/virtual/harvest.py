@@ -308,6 +308,7 @@ def _times(group: str, ordered: list[int]) -> CompletionTimes:
 
 
 def _queues(node: SwitchNode) -> list[QueueBalance]:
+    """Every queue that a packet entered or left: one that only gave out is uneven, too."""
     taken, given = node.counts(CLASS_ENQUEUED), node.counts(CLASS_DEQUEUED)
     return [
         QueueBalance(
@@ -320,7 +321,7 @@ def _queues(node: SwitchNode) -> list[QueueBalance]:
         )
         for port in node.ports
         for queue, name in _CLASSES.items()
-        if taken[port * QUEUES_PER_PORT + queue]
+        if taken[port * QUEUES_PER_PORT + queue] or given[port * QUEUES_PER_PORT + queue]
     ]
 
 

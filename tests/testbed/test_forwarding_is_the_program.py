@@ -6,11 +6,13 @@ from importlib import resources
 
 import pytest
 
-from controller.tables import FIB, QUEUE_PROFILE
+from controller.tables import FIB, QUEUE_PROFILE, QUEUE_TRIMMED
 from softswitch import Program, load_program
+from testbed.expectations import judge
 from testbed.run import run_scenario
 from testbed.scenario import Scenario, load_scenario, parse_scenario, shipped_scenarios
-from testbed.virtual.harvest import harvest
+from testbed.virtual.harvest import QUEUES_PER_PORT, harvest
+from testbed.virtual.switch import CLASS_DEQUEUED, CLASS_ENQUEUED
 from testbed.virtual.world import VirtualWorld
 
 
@@ -107,3 +109,16 @@ def test_a_harvest_can_be_repeated() -> None:
     again = harvest(worlds[0])
     assert again.packets == result.packets
     assert again.queues == result.queues
+
+
+def test_a_queue_that_only_gave_out_is_uneven() -> None:
+    worlds: list[VirtualWorld] = []
+    good = run_scenario(small(expect={"queues_balanced": True}), prepare=worlds.append)
+    assert good.passed
+    switch = worlds[0].switches["p0t0a"]
+    unused = 1 * QUEUES_PER_PORT + QUEUE_TRIMMED
+    assert switch.counts(CLASS_ENQUEUED)[unused] == switch.counts(CLASS_DEQUEUED)[unused] == 0
+    switch.switch.counters[CLASS_DEQUEUED].write(unused, 1, 100)
+    again = harvest(worlds[0])
+    (check,) = [c for c in judge(again, worlds[0].scenario.expect) if c.name == "queues_balanced"]
+    assert not check.ok
