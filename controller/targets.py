@@ -41,7 +41,10 @@ def load_targets(path: Path, fabric: Fabric) -> list[SwitchTarget]:
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "the whole file"
-        raise TargetsError(f"{path}: {field}: {first['msg']}") from None
+        # pydantic's own words name a class of this file, which its writer never saw.
+        wrong_shape = first["type"] == "model_type"
+        text = "should be a mapping of address and device_id" if wrong_shape else first["msg"]
+        raise TargetsError(f"{path}: {field}: {text}") from None
     targets = []
     for switch in fabric.switches():
         place = places.pop(switch.name, None)

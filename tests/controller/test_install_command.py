@@ -69,6 +69,7 @@ def test_missing_file_is_bad_input(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"p0t0a": 3}, "p0t0a: should be a mapping of address and device_id"),
         ({"p0t0a": {"address": "x:1"}}, "p0t0a.device_id: Field required"),
         ({"p0t0a": {"address": "x:1", "device_id": -1}}, "p0t0a.device_id: Input should be"),
         ({"p0t0a": {"address": "", "device_id": 1}}, "p0t0a.address: String should have"),
