@@ -141,7 +141,8 @@ class ClusterMap:
     ) -> Finding | None:
         known = self._open.get(element.name)
         if known is not None and known.certain >= certain:
-            known.evidence = evidence
+            if evidence.strength > known.evidence.strength:  # what comes after a mend dilutes it
+                known.evidence = evidence
             return None
         if known is not None:  # a suspect that is convicted now
             known.certain, known.evidence = True, evidence

@@ -114,13 +114,13 @@ def least_share(found: Evidence) -> float:
 
 
 def mended_since(outcomes: Sequence[Outcome], share: float) -> int | None:
-    """When the first of the newest probes was sent that all came back, if there are so many that
-    the way no longer loses half this share; None otherwise. Half, because a share is an estimate,
-    and every look at the map is one more chance to be wrong."""
-    needed = MENDED / relative_entropy(0.0, share / 2)
-    count, since_ns = 0, None
-    for sent_ns, came_back in reversed(outcomes):
-        if not came_back:
-            break
-        count, since_ns = count + 1, sent_ns
-    return since_ns if count >= needed else None
+    """When the first of the newest probes was sent that together contradict half this share of
+    loss, a stray one among them or not; None when there are none. Half, because a share is an
+    estimate, and every look at the map is one more chance to be wrong."""
+    half = share / 2
+    lost = 0
+    for sent, (sent_ns, came_back) in enumerate(reversed(outcomes), start=1):
+        lost += not came_back
+        if lost < half * sent and sent * relative_entropy(lost / sent, half) >= MENDED:
+            return sent_ns
+    return None
