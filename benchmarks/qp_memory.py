@@ -48,7 +48,6 @@ def measure(
     connections: int = CONNECTIONS, write_bytes: int = WRITE_BYTES, seed: int = 1
 ) -> QpMemory:
     """Connect, transfer, compare all memory. RuntimeError when anything did not arrive right."""
-    compiled_program()
     plant = Plant(load(FABRIC), compiled_program(), seed, Losses(lambda flow: 0), _BIN_NS)
     rng = random.Random(seed)
     ends = [rng.sample(plant.hosts, 2) for _ in range(connections)]

@@ -68,7 +68,7 @@ class LinkProber:
         self._services = services
         self._rng = rng
         self._templates: dict[Loop, ControlTemplate] = {}
-        self._turns = self._all_turns()
+        self._turns = [self._t1s_in_turn() for _ in range(services.fabric.spec.planes)]
         self._round: list[Loop] = []
         self._round_ns = now_ns
         self._next_in_round = 0
@@ -78,9 +78,6 @@ class LinkProber:
         self._begin_round(now_ns)
 
     # -- rounds ---------------------------------------------------------------------------------
-
-    def _all_turns(self) -> list[Iterator[int]]:
-        return [self._t1s_in_turn() for _ in range(self._services.fabric.spec.planes)]
 
     def _t1s_in_turn(self) -> Iterator[int]:
         t1s = list(range(self._services.fabric.spec.t1s))

@@ -68,11 +68,6 @@ class SoakPlant(Plant):
             "corrupted": sum(d.spoilt for d in every),
         }
 
-    @property
-    def packet_hops(self) -> int:
-        """Frames that switches have taken in."""
-        return sum(node.hops for node in self.switches.values())
-
 
 def _no_uplink(source: str, destination: str, plane: int) -> int:
     raise AssertionError("a soak names the uplink of a lossy path")

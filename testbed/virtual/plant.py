@@ -120,3 +120,8 @@ class Plant:
         for direction in self.wires[link].directions:
             direction.tap(writer.write)
         return path
+
+    @property
+    def packet_hops(self) -> int:
+        """Frames that switches have taken in, over the whole run."""
+        return sum(node.hops for node in self.switches.values())

@@ -135,8 +135,3 @@ class VirtualWorld(Plant):
         self.busy_samples.append((self.loop.now, busy))
         for host in self.hosts:
             self.events.extend((host.name, event) for event in host.nic.events())
-
-    @property
-    def packet_hops(self) -> int:
-        """Frames that switches have taken in, over the whole run."""
-        return sum(node.hops for node in self.switches.values())
